@@ -220,6 +220,12 @@ static inline int family_has_batches(void)
     return f == FAMILY_A2 || f == FAMILY_A3 || f == FAMILY_950;
 }
 
+/* The code with which a wait reports a queued copy that the device could not execute (corrections, rule 13). */
+static inline aclError copy_failure(void)
+{
+    return family_has_batches() ? 507001 : 507013;
+}
+
 static inline int family_has_descriptors(void)
 {
     return family_has_batches() || family() == FAMILY_310B;

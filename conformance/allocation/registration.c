@@ -19,6 +19,9 @@ static void check_arguments(void)
     EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, NULL), 100000);
     EXPECT_CODE(aclrtHostRegister(memory, SIZE, (aclrtHostRegisterType)1, &mapped), 207000);
     EXPECT_CODE(aclrtHostRegister(memory, SIZE, (aclrtHostRegisterType)0x10, &mapped), 207000);
+    /* Reserved types (corrections, rule 10) */
+    EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_IOMEMORY, &mapped), 207000);
+    EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_READONLY, &mapped), 207000);
     EXPECT_CODE(aclrtHostRegisterV2(NULL, SIZE, ACL_HOST_REG_MAPPED), 100000);             /* 1.13 HostRegisterV2 */
     EXPECT_CODE(aclrtHostRegisterV2(memory, 0, ACL_HOST_REG_MAPPED), 100000);
     EXPECT_CODE(aclrtHostUnregister(NULL), 100000);                   /* 1.13 HostUnregister */
@@ -58,6 +61,21 @@ static void check_supported(void)
     EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED | 0x100), 107000);
     EXPECT_CODE(aclrtHostUnregister(memory), 507911);
     EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 0), 107000);
+
+    /* Corrections, rule 10: an address inside a page; reserved flags; memory that is pinned already. */
+    EXPECT_SOFTACL_CODE(aclrtHostRegister(memory + 1, PAGE, ACL_HOST_REGISTER_MAPPED, &mapped), 107000);
+    EXPECT_SOFTACL_CODE(aclrtHostRegisterV2(memory + 64, PAGE, ACL_HOST_REG_MAPPED), 107000);
+    EXPECT_SOFTACL_CODE(aclrtHostRegisterV2(memory + PAGE - 1, 1, ACL_HOST_REG_PINNED), 107000);
+    EXPECT_SOFTACL_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_IOMEMORY), 207000);
+    EXPECT_SOFTACL_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED | ACL_HOST_REG_READONLY), 207000);
+    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "a refused call registered the memory");
+    void *pinned = pinned_memory(PAGE);
+    EXPECT_SOFTACL_CODE(aclrtHostRegisterV2(pinned, PAGE, ACL_HOST_REG_PINNED), 507910);
+    EXPECT_SOFTACL_CODE(aclrtHostRegisterV2(pinned, PAGE, ACL_HOST_REG_MAPPED | ACL_HOST_REG_PINNED), 507910);
+    EXPECT_OK(aclrtHostRegisterV2(pinned, PAGE, ACL_HOST_REG_MAPPED)); /* pinned memory can be mapped */
+    EXPECT_OK(aclrtHostGetDevicePointer(pinned, &mapped, 0));
+    EXPECT_OK(aclrtHostUnregister(pinned));
+    EXPECT_OK(aclrtFreeHost(pinned));
 
     EXPECT_OK(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped));
     EXPECT_TRUE(mapped != NULL, "no device address");

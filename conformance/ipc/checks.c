@@ -36,7 +36,10 @@ int main(void)
 
     /* A key is a string, and every export gets a new one. */
     REQUIRE_OK(aclrtIpcMemGetExportKey(device, 10000, key, sizeof key, 0));
-    REQUIRE_OK(aclrtIpcMemGetExportKey(device + 100, 50, other, sizeof other, 1));
+    /* An address inside a page cannot be exported (corrections, rule 17). */
+    EXPECT_SOFTACL_CODE(aclrtIpcMemGetExportKey(device + 100, 50, other, sizeof other, 1), 107000);
+    EXPECT_SOFTACL_CODE(aclrtIpcMemGetExportKey(device + 4095, 50, other, sizeof other, 1), 107000);
+    REQUIRE_OK(aclrtIpcMemGetExportKey(device + 4096, 50, other, sizeof other, 1));
     EXPECT_TRUE(memchr(key, 0, sizeof key) != NULL && key[0] != 0, "the key is not a terminated string");
     EXPECT_TRUE(strcmp(key, other) != 0, "%s", key);
     EXPECT_SOFTACL_CODE(aclrtIpcMemImportByKey(&pointer, key, 0), 107000); /* by the exporting process */

@@ -9,7 +9,7 @@
 
 #define SIZE ((size_t)3 << 20)
 #define PART 1001
-#define PART_OFFSET 12345
+#define PART_OFFSET ((size_t)2 << 20) /* a page of this allocation */
 
 struct keys {
     char whole[65];

@@ -1,8 +1,9 @@
 // soc: Ascend910B
 // softacl-only
 // env: SOFTACL_STRICT=align
+// env: SOFTACL_CANN=8.5
 // schedules: all
-/* SOFTACL_STRICT=align enforces the documented 64-byte alignment of aclrtMemcpyAsync. */
+/* SOFTACL_STRICT=align enforces the 64-byte alignment of aclrtMemcpyAsync that the pages up to 8.5 require. */
 #include "../expect.h"
 
 #define SIZE 256

@@ -62,11 +62,11 @@ int main(void)
     if (on_softacl()) {
         set_cell(cell, (const void *)(uintptr_t)0x12345);
         EXPECT_OK(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, INNER, stream));
-        EXPECT_CODE(aclrtSynchronizeStream(stream), 507013);
+        EXPECT_CODE(aclrtSynchronizeStream(stream), copy_failure());
         set_cell(cell, source);
         set_cell(dst, target + 1); /* one byte beyond the allocation */
         EXPECT_OK(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, INNER, stream));
-        EXPECT_CODE(aclrtSynchronizeStream(stream), 507013);
+        EXPECT_CODE(aclrtSynchronizeStream(stream), copy_failure());
         EXPECT_DEVICE_PATTERN(target, SIZE, 2);
         set_cell(dst, target);
         EXPECT_OK(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, INNER, stream));

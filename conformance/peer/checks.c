@@ -56,21 +56,31 @@ int main(void)
         EXPECT_OK(aclrtDeviceCanAccessPeer(&out, 0, 1));
         EXPECT_TRUE(out == 0 || out == 1, "can %d", out);
 
-        /* Status is 1 only when both sides have enabled it. */
+        /* Corrections, rule 11: the status is 1 as soon as a copy would be allowed, which one call is enough for; a
+         * repeated call succeeds. Clients poll the status after their one call. */
+        EXPECT_OK(aclrtDevicePeerAccessStatus(0, 1, &out));
+        EXPECT_TRUE(out == 0 || family() == FAMILY_A3, "nothing is enabled: status %d", out);
+        EXPECT_OK(aclrtDeviceEnablePeerAccess(1, 0));
         EXPECT_OK(aclrtDeviceEnablePeerAccess(1, 0));
         out = -1;
         EXPECT_OK(aclrtDevicePeerAccessStatus(0, 1, &out));
-        EXPECT_TRUE(out == 0 || family() == FAMILY_A3, "one side only: status %d", out);
+        EXPECT_TRUE(out == 1, "one side: status %d", out);
+        out = -1;
+        EXPECT_OK(aclrtDevicePeerAccessStatus(1, 0, &out));
+        EXPECT_TRUE(out == 1, "one side, from the other: status %d", out);
         REQUIRE_OK(aclrtSetDevice(1));
         EXPECT_OK(aclrtDeviceEnablePeerAccess(0, 0));
         EXPECT_OK(aclrtDevicePeerAccessStatus(0, 1, &out));
         EXPECT_TRUE(out == 1, "both sides: status %d", out);
         EXPECT_OK(aclrtDeviceDisablePeerAccess(0));
+        EXPECT_FAILS(aclrtDeviceDisablePeerAccess(0));
         EXPECT_OK(aclrtDevicePeerAccessStatus(0, 1, &out));
-        EXPECT_TRUE(out == 0 || family() == FAMILY_A3, "one side again: status %d", out);
+        EXPECT_TRUE(out == 1, "one side again: status %d", out);
         REQUIRE_OK(aclrtResetDevice(1));
         REQUIRE_OK(aclrtSetDevice(0));
         EXPECT_OK(aclrtDeviceDisablePeerAccess(1));
+        EXPECT_OK(aclrtDevicePeerAccessStatus(0, 1, &out));
+        EXPECT_TRUE(out == 0 || family() == FAMILY_A3, "disabled again: status %d", out);
     }
 
     /* 1.11 aclrtMemP2PMap */
@@ -83,6 +93,15 @@ int main(void)
     } else {
         EXPECT_CODE(aclrtMemP2PMap(device, 4096, 64, 0), 107001);
         EXPECT_CODE(aclrtMemP2PMap(device, 4096, -1, 0), 107001);
+        /* The mapping needs peer access, except on A3. */
+        if (family() != FAMILY_A3) {
+            EXPECT_SOFTACL_CODE(aclrtMemP2PMap(device, 4096, 1, 0), 507899);
+        }
+        EXPECT_OK(aclrtDeviceEnablePeerAccess(1, 0));
+        EXPECT_OK(aclrtMemP2PMap(device, 4096, 1, 0));
+        EXPECT_FAILS(aclrtMemP2PMap(device, 4097, 1, 0));
+        EXPECT_FAILS(aclrtMemP2PMap(&out, sizeof out, 1, 0));
+        EXPECT_OK(aclrtDeviceDisablePeerAccess(1));
     }
     EXPECT_OK(aclrtFree(device));
     REQUIRE_OK(aclrtResetDeviceForce(0));

@@ -31,7 +31,7 @@ int main(void)
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(bad, INNER, first));
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, first));
     EXPECT_OK(aclrtSynchronizeStream(second));
-    EXPECT_CODE(aclrtSynchronizeStream(first), 507013);
+    EXPECT_CODE(aclrtSynchronizeStream(first), copy_failure());
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
     EXPECT_OK(aclrtSynchronizeStream(first));
 
@@ -41,7 +41,7 @@ int main(void)
     for (int i = 0; i < 50; i++) {
         EXPECT_OK(aclrtLaunchHostFunc(second, count_up, &ran));
     }
-    EXPECT_CODE(aclrtSynchronizeDevice(), 507013);
+    EXPECT_CODE(aclrtSynchronizeDevice(), copy_failure());
     EXPECT_TRUE(count_of(&ran) == 50, "%d of 50 had run", count_of(&ran));
 
     /* 4.4: STOP cannot be changed back. */
@@ -51,13 +51,13 @@ int main(void)
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, first)); /* no error yet */
     EXPECT_OK(aclrtSynchronizeStream(first));
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(bad, INNER, first));
-    EXPECT_CODE(aclrtSynchronizeStream(first), 507013);
-    EXPECT_CODE(aclrtSynchronizeStream(first), 507013); /* the error persists */
-    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, first), 507013);
+    EXPECT_CODE(aclrtSynchronizeStream(first), copy_failure());
+    EXPECT_CODE(aclrtSynchronizeStream(first), copy_failure()); /* the error persists */
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, first), copy_failure());
     /* the whole context */
-    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, second), 507013);
-    EXPECT_CODE(aclrtSynchronizeStream(second), 507013);
-    EXPECT_CODE(aclrtSynchronizeDevice(), 507013);
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, second), copy_failure());
+    EXPECT_CODE(aclrtSynchronizeStream(second), copy_failure());
+    EXPECT_CODE(aclrtSynchronizeDevice(), copy_failure());
 
     /* A reset clears the error. */
     REQUIRE_OK(aclrtResetDeviceForce(0));

@@ -181,7 +181,7 @@ fn execute_all(
 /// Returns the runs of one program. Empty if the program is skipped.
 fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<ProgramRun<'p>> {
     let directives = &program.directives;
-    if options.real_hardware && (directives.softacl_only || directives.form == Form::Rc) {
+    if options.real_hardware && (directives.softacl_only || directives.form != Form::Ep) {
         return Vec::new();
     }
     if let (false, Some(feature)) = (options.real_hardware, &directives.requires_feature) {

@@ -222,12 +222,12 @@ impl<T: Copy, P> InPtr<T, P> {
     /// with several arrays create one guard for all.
     pub(crate) fn array(self, count: usize, _guard: &FaultGuard) -> Result<&[T]> {
         let InPtr { pointer, name, .. } = self;
-        let whole = count.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
+        let whole = count.checked_mul(size_of::<T>()).filter(|bytes| *bytes <= MAX_ARRAY);
         // SAFETY: the value was made by `from_program`, whose contract is this one.
         let can_read = |bytes| bytes == 0 || unsafe { segv::is_readable(pointer as usize, bytes) };
         let is_readable = pointer.is_aligned() && whole.is_some_and(can_read);
         if !is_readable {
-            return fail(Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read")));
+            return fail(unreadable_array(name, count, pointer, whole));
         }
         // SAFETY: not NULL, aligned and readable, as just checked. The program promised in `from_program` not
         // to change what it passes while the call runs, and the guard does not outlive the call.
@@ -238,6 +238,19 @@ impl<T: Copy, P> InPtr<T, P> {
     pub(crate) fn cast<U: Copy>(self) -> InPtr<U> {
         InPtr { pointer: self.pointer.cast(), name: self.name, kind: PhantomData }
     }
+}
+
+/// Maximum size of an array, in bytes. A count that needs more is a mistake, and the array must not be read to find out.
+const MAX_ARRAY: usize = 1 << 30;
+
+#[cold]
+fn unreadable_array<T>(name: &'static str, count: usize, pointer: *const T, whole: Option<usize>) -> Error {
+    let why = match whole {
+        None => format!("the limit is {}", MAX_ARRAY / size_of::<T>()),
+        Some(_) if !pointer.is_aligned() => format!("the address is not aligned to {} bytes", align_of::<T>()),
+        Some(_) => "they are not all in memory that exists, or exceed its allocation".to_owned(),
+    };
+    Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read: {why}"))
 }
 
 /// A place that the program passes for a value that the call reads and replaces.

@@ -8,6 +8,7 @@ use softacl_checker::finding::Report;
 use softacl_checker::report::{Outcome, text};
 use softacl_checker::{Checker, RunInfo};
 use softacl_engine::{Config, Machine, Schedule};
+use softacl_memory::without_size_signal;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -46,7 +47,8 @@ pub(crate) fn install(config: &Config) -> Option<Arc<Checker>> {
     let checker = Arc::clone(&installed.checker);
     // An empty file marks the process as checked. If it stays empty, the process ended abnormally.
     if let Some(directory) = config::check_directory()
-        && let Err(error) = std::fs::write(directory.join(format!("{}.json", std::process::id())), "")
+        && let Err(error) =
+            without_size_signal(|| std::fs::write(directory.join(format!("{}.json", std::process::id())), ""))
     {
         eprintln!("softacl: {} cannot be written, so there will be no report: {error}", directory.display());
     }
@@ -140,7 +142,8 @@ fn write(report: &Report, directory: PathBuf) -> std::io::Result<()> {
     // Written under another name and renamed, because a reader may open the file at any time.
     let name = format!("{}.json", report.pid);
     let part = directory.join(format!("{name}.part"));
-    std::fs::write(&part, serde_json::to_vec(report)?)?;
+    let image = serde_json::to_vec(report)?;
+    without_size_signal(|| std::fs::write(&part, image))?;
     std::fs::rename(part, directory.join(name))
 }
 

@@ -32,12 +32,12 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "SOFTACL_FORM",
         default: "EP",
-        meaning: "how the chip is attached: EP (endpoint) or RC (root complex)",
+        meaning: "how the chip is attached: EP (endpoint), RC (root complex) or CPU (control CPU)",
     },
     Variable {
         name: "SOFTACL_CANN",
         default: "9.2.0",
-        meaning: "CANN version to emulate: 7.0, 8.0, 8.5, 9.0, 9.1 or 9.2",
+        meaning: "CANN version to emulate: 7.0, 8.0, 8.1, 8.5, 9.0, 9.1 or 9.2",
     },
     Variable { name: "SOFTACL_DEVICES", default: "2", meaning: "number of devices (1 to 64)" },
     Variable {
@@ -66,7 +66,8 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "SOFTACL_STRICT",
         default: "",
-        meaning: "`align`: reject asynchronous copies that are not 64-byte aligned",
+        meaning: "`align`: reject asynchronous copies that are not aligned as the version documents (64 bytes up to \
+                  8.5); `peer`: require peer access in both directions; or both, separated by a comma",
     },
     Variable {
         name: "SOFTACL_CHECK",
@@ -113,11 +114,14 @@ pub fn from_environment() -> Result<Config, String> {
         None => Schedule::Threads,
         Some(text) => text.parse().map_err(|e| format!("SOFTACL_SCHEDULE: {e}"))?,
     };
-    let strict_alignment = match var("SOFTACL_STRICT").as_deref() {
-        None => false,
-        Some("align") => true,
-        Some(other) => return Err(format!("SOFTACL_STRICT: {other:?} is not known; known: align")),
-    };
+    let strict = var("SOFTACL_STRICT").map_or(Ok(Strict::default()), |text| strict(&text));
+    let strict = strict.map_err(|why| format!("SOFTACL_STRICT: {why}"))?;
+    if strict.align && cann.copy_alignment == 1 {
+        eprintln!(
+            "softacl: SOFTACL_STRICT=align has no effect: CANN {} documents no alignment; SOFTACL_CANN=8.5 does",
+            cann.version
+        );
+    }
     if is_checker_enabled() && trace_file().is_some() {
         return Err("SOFTACL_CHECK and SOFTACL_TRACE are both set; a process is either checked or traced".to_owned());
     }
@@ -131,11 +135,32 @@ pub fn from_environment() -> Result<Config, String> {
         host_memory: size("SOFTACL_HOST_MEMORY")?,
         schedule,
         progress_timeout: progress_timeout()?,
-        strict_alignment,
+        strict_alignment: strict.align,
+        strict_peer: strict.peer,
         injection: faults::install(var("SOFTACL_FAULTS").as_deref(), devices.len())?,
         devices,
         ..Config::default()
     })
+}
+
+/// The rules that strict mode enforces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Strict {
+    pub align: bool,
+    pub peer: bool,
+}
+
+/// Parses a list of rules, such as `align,peer`. The error names the one that is not known.
+pub fn strict(text: &str) -> Result<Strict, String> {
+    let mut rules = Strict::default();
+    for name in text.split(',') {
+        match name.trim() {
+            "align" => rules.align = true,
+            "peer" => rules.peer = true,
+            other => return Err(format!("{other:?} is not known; known: align, peer")),
+        }
+    }
+    Ok(rules)
 }
 
 /// Reads the timeout of the stepped schedules, under its new or its former name.
@@ -259,6 +284,13 @@ mod tests {
         for wrong in ["", "0", "1KiB", "GiB", "-1GiB", "2000GiB", "18446744073709551615GiB", "1TB"] {
             assert_eq!(memory_size(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn strict_rules_are_a_list() {
+        assert_eq!(strict("align"), Ok(Strict { align: true, peer: false }));
+        assert_eq!(strict("peer, align"), Ok(Strict { align: true, peer: true }));
+        assert!(strict("align,").unwrap_err().contains("known: align, peer"));
     }
 
     #[test]

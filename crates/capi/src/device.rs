@@ -38,7 +38,7 @@ export! {
     fn aclrtGetRunMode(mode: OutPtr<i32>) |call| {
         mode.set(match call.machine().config().profile.form {
             Form::Endpoint => ACL_HOST,
-            Form::RootComplex => ACL_DEVICE,
+            Form::RootComplex | Form::ControlCpu => ACL_DEVICE,
         })
     }
 

@@ -144,7 +144,7 @@ export! {
         }
         call.require_supported()?;
         let text = json(&call.describe_graph(graph.address())?, flags == ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE);
-        std::fs::write(&path, text)
+        softacl_memory::without_size_signal(|| std::fs::write(&path, text))
             .map_err(|error| Box::new(Error::FileWrite(format!("{path:?} could not be written: {error}"))))
     }
 }

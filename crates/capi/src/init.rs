@@ -9,6 +9,8 @@ use ascendcl_sys::*;
 use serde_json::Value;
 use softacl_engine::{Error, fail};
 use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static STATE: Mutex<InitState> = Mutex::new(InitState { count: 0, finalized: false, config: None });
@@ -31,7 +33,7 @@ export! {
         let path = config_path.map(TextPtr::read).transpose().map_err(|error| unreadable(error.to_string()))?;
         let config = match path.as_deref() {
             None | Some("") => String::new(),
-            Some(path) => fs::read_to_string(path).map_err(|error| unreadable(format!("{path}: {error}")))?,
+            Some(path) => read_config(path).map_err(|error| unreadable(format!("{path}: {error}")))?,
         };
         let mut state = state();
         if state.count > 0 {
@@ -80,6 +82,28 @@ export! {
     fn aclGetCannAttribute(attribute: i32, value: OutPtr<i32>) |call| {
         value.set(i32::from(has_attribute(call, attribute)?))
     }
+}
+
+/// Maximum size of a configuration file, in bytes.
+const MAX_CONFIG: u64 = 16 << 20;
+
+/// Reads a configuration file. Refuses what is not a regular file, because it may block or never end.
+fn read_config(path: &str) -> io::Result<String> {
+    let irregular = || io::Error::other("not a regular file");
+    if !fs::metadata(path)?.is_file() {
+        return Err(irregular());
+    }
+    // The file may have been replaced since then: do not block in `open`, and check the opened file.
+    let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(irregular());
+    }
+    let mut text = String::new();
+    file.take(MAX_CONFIG + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_CONFIG {
+        return Err(io::Error::other(format!("larger than {} MiB", MAX_CONFIG >> 20)));
+    }
+    Ok(text)
 }
 
 /// Applies the configuration. Keys for dump, profiling and stack sizes are accepted without effect, because softacl has

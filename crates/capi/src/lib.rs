@@ -51,5 +51,5 @@ pub mod value;
 pub mod version;
 pub mod virtual_memory;
 
-pub use config::{VARIABLES, Variable, device_count, from_environment, memory_size};
+pub use config::{Strict, VARIABLES, Variable, device_count, from_environment, memory_size, strict};
 pub use faults::rules as fault_rules;

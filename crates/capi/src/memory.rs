@@ -3,44 +3,47 @@
 use crate::argument::{Argument as _, InMutPtr, NonNullArg, OutPtr};
 use crate::entry::{Call, export};
 use crate::version::chars;
+use crate::virtual_memory::{DDR, GIGANTIC};
 use ascendcl_sys::*;
-use softacl_engine::{Error, MemoryKind, Result, fail, segv};
-use softacl_profiles::Form;
+use softacl_engine::{DeviceUsage, Error, MemoryKind, Result, fail, segv};
+use softacl_profiles::{Chip, Form, MemoryType};
 use std::ffi::c_void;
 
 /// Bytes that the runtime adds to a request. A size near the limit overflows with them.
 const PADDING: usize = 64;
 /// Maximum number of attributes of an allocation; three exist. Bounds the loop for a count from uninitialized memory.
 const MAX_ATTRIBUTES: usize = 1024;
-const DEVICE_PAGE: u32 = 2 << 20;
-const HOST_PAGE: u32 = 4 << 10;
-/// Valid registration flags: mapped, IO memory, read-only, pinned.
-const REGISTER_FLAGS: u32 = 0x2 | 0x4 | 0x8 | 0x1000_0000;
-const REGISTER_TYPES: i32 = 0x4 | 0x8;
+/// Valid registration flags: mapped, pinned, and two that are reserved.
+const REGISTER_FLAGS: u32 = REGISTER_MAPPED | REGISTER_RESERVED | REGISTER_PINNED;
 const REGISTER_MAPPED: u32 = 0x2;
-const MEMORY_ATTRIBUTES: std::ops::RangeInclusive<i32> = 0..=17;
+const REGISTER_PINNED: u32 = 0x1000_0000;
+/// IO memory and read-only memory: reserved, and not supported.
+const REGISTER_RESERVED: u32 = 0x4 | 0x8;
+const MEMORY_ATTRIBUTES: std::ops::RangeInclusive<i32> = ACL_DDR_MEM..=ACL_MEM_P2P_HUGE1G;
+/// Bits of a policy that select the pages. The others are flags.
+const PAGE_POLICY: i32 = 0xff;
 
 export! {
-    fn aclrtMalloc(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| { allocate(call, pointer, size) }
-    fn aclrtMallocAlign32(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| {
-        allocate(call, pointer, size)
+    fn aclrtMalloc(pointer: OutPtr<*mut c_void>, size: usize, policy: i32) |call| { allocate(call, pointer, size, policy) }
+    fn aclrtMallocAlign32(pointer: OutPtr<*mut c_void>, size: usize, policy: i32) |call| {
+        allocate(call, pointer, size, policy)
     }
-    fn aclrtMallocCached(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| {
-        allocate(call, pointer, size)
+    fn aclrtMallocCached(pointer: OutPtr<*mut c_void>, size: usize, policy: i32) |call| {
+        allocate(call, pointer, size, policy)
     }
 
     fn aclrtMallocWithCfg(
-        pointer: OutPtr<*mut c_void>, size: usize, _policy: i32, config: Option<InMutPtr<aclrtMallocConfig>>
+        pointer: OutPtr<*mut c_void>, size: usize, policy: i32, config: Option<InMutPtr<aclrtMallocConfig>>
     ) |call| {
         check_config(call, config)?;
-        allocate(call, pointer, size)
+        allocate(call, pointer, size, policy)
     }
 
     fn aclrtMallocForTaskScheduler(
-        pointer: OutPtr<*mut c_void>, size: usize, _policy: i32, config: Option<InMutPtr<aclrtMallocConfig>>
+        pointer: OutPtr<*mut c_void>, size: usize, policy: i32, config: Option<InMutPtr<aclrtMallocConfig>>
     ) |call| {
         check_config(call, config)?;
-        allocate(call, pointer, size)
+        allocate(call, pointer, size, policy)
     }
 
     fn aclrtFree(pointer: NonNullArg) |call| { call.free(pointer.address()) }
@@ -74,7 +77,10 @@ export! {
         if !MEMORY_ATTRIBUTES.contains(&attribute) {
             return fail(Error::MemoryAttribute(attribute));
         }
-        let usage = call.usage()?;
+        let mut usage = call.usage()?;
+        if !has_memory(&call.machine().config().profile.chip, attribute) {
+            usage = DeviceUsage { free: 0, total: 0 };
+        }
         free.set(usage.free)?;
         total.set(usage.total)
     }
@@ -111,24 +117,27 @@ export! {
     }
 
     fn aclrtPointerGetAttributes(pointer: NonNullArg<*const c_void>, attributes: OutPtr<aclrtPtrAttributes>) |call| {
-        let (kind, id, page) = match call.memory_kind(pointer.address())? {
-            MemoryKind::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device, DEVICE_PAGE),
-            MemoryKind::Pinned => (ACL_MEM_LOCATION_TYPE_HOST, 0, HOST_PAGE),
-            MemoryKind::Pageable => (ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0, HOST_PAGE),
+        let (place, page) = call.memory_kind(pointer.address())?;
+        let (kind, id) = match place {
+            MemoryKind::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device),
+            MemoryKind::Pinned => (ACL_MEM_LOCATION_TYPE_HOST, 0),
+            MemoryKind::Pageable => (ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0),
         };
         let location = aclrtMemLocation { id, r#type: kind };
-        attributes.set(aclrtPtrAttributes { location, pageSize: page, rsv: [0; 4] })
+        attributes.set(aclrtPtrAttributes { location, pageSize: page as u32, rsv: [0; 4] })
     }
 
     fn aclrtHostRegister(pointer: NonNullArg, size: u64, kind: i32, device_pointer: OutPtr<*mut c_void>) |call| {
         require_bytes(size)?;
         let address = pointer.address();
-        if kind & !REGISTER_TYPES != 0 {
-            return fail(Error::Feature(format!("registration type {kind:#x} is not supported")));
+        if kind != ACL_HOST_REGISTER_MAPPED {
+            return fail(Error::Feature(format!(
+                "registration type {kind:#x} is not supported: only ACL_HOST_REGISTER_MAPPED (0) is"
+            )));
         }
         call.current_context()?;
         require_registration(call)?;
-        call.register_host(address, size as usize, true)?;
+        call.register_host(address, size as usize, true, false)?;
         device_pointer.set_or(address as *mut c_void, || drop(call.unregister_host(address)))
     }
 
@@ -139,7 +148,12 @@ export! {
             let why = format!("registration flags {flag:#x} are not a combination of {REGISTER_FLAGS:#x}");
             return fail(Error::Parameter(why));
         }
-        call.register_host(pointer.address(), size as usize, flag & REGISTER_MAPPED != 0)
+        if flag & REGISTER_RESERVED != 0 {
+            return fail(Error::Feature(format!(
+                "registration flags {flag:#x} contain IOMEMORY (0x4) or READONLY (0x8), which are reserved"
+            )));
+        }
+        call.register_host(pointer.address(), size as usize, flag & REGISTER_MAPPED != 0, flag & REGISTER_PINNED != 0)
     }
 
     fn aclrtHostUnregister(pointer: NonNullArg) |call| {
@@ -173,19 +187,24 @@ export! {
         call.require_supported()?;
         call.machine().logical_device(device.into())?;
         call.current_context()?;
-        call.host_view(pointer.address(), size).map(|_| ())
+        call.map_for_peer(pointer.address(), size, device.into())
     }
 }
 
 fn check_size(size: usize) -> Result<()> {
-    if size == 0 || size.checked_add(PADDING).is_none() {
+    // A size of 0 wraps around to a value that is too large.
+    if size.wrapping_sub(1) >= usize::MAX - PADDING {
         return fail(Error::Argument(format!("{size} bytes cannot be allocated")));
     }
     Ok(())
 }
 
-fn allocate(call: Call<'_>, pointer: OutPtr<*mut c_void>, size: usize) -> Result<()> {
+fn allocate(call: Call<'_>, pointer: OutPtr<*mut c_void>, size: usize, policy: i32) -> Result<()> {
     check_size(size)?;
+    // Both policies for pages of 1 GiB.
+    if policy & PAGE_POLICY & !1 == ACL_MEM_MALLOC_HUGE1G_ONLY {
+        require_gigantic_pages(call)?;
+    }
     let address = call.allocate(size)?;
     pointer.set_or(address as *mut c_void, || drop(call.free(address)))
 }
@@ -231,4 +250,23 @@ fn require_registration(call: Call<'_>) -> Result<()> {
         return Ok(());
     }
     fail(Error::Unsupported { what: "registering host memory", soc: profile.soc.clone() })
+}
+
+/// Fails if the chip has no pages of 1 GiB.
+#[cold]
+pub(crate) fn require_gigantic_pages(call: Call<'_>) -> Result<()> {
+    let profile = &call.machine().config().profile;
+    if profile.chip.gigantic_pages {
+        return Ok(());
+    }
+    fail(Error::Unsupported { what: "memory in pages of 1 GiB", soc: profile.soc.clone() })
+}
+
+/// Returns `true` if a chip has memory with an attribute. HBM is answered by every chip, with what it has.
+fn has_memory(chip: &Chip, attribute: i32) -> bool {
+    match attribute {
+        attribute if GIGANTIC.contains(&attribute) => chip.gigantic_pages,
+        attribute if DDR.contains(&attribute) => chip.memory_type == MemoryType::Ddr,
+        _ => true,
+    }
 }

@@ -2,14 +2,16 @@
 
 use crate::argument::{InMutPtr, InPtr, NonNullArg, OutPtr, UntypedPtr};
 use crate::entry::{Call, export};
+use crate::memory::require_gigantic_pages;
 use ascendcl_sys::*;
 use softacl_engine::{Error, MemoryLocation, PhysicalRequest, Result, Rights, fail, segv};
 use softacl_faults::system::try_collect;
 use std::ffi::c_void;
 
-/// `aclrtMemAttr` values of DDR memory, which devices do not have here.
-const DDR: [i32; 5] = [ACL_DDR_MEM, ACL_DDR_MEM_HUGE, ACL_DDR_MEM_NORMAL, ACL_DDR_MEM_P2P_HUGE, ACL_DDR_MEM_P2P_NORMAL];
-const GIGANTIC: [i32; 4] = [ACL_HBM_MEM_HUGE1G, ACL_HBM_MEM_P2P_HUGE1G, ACL_MEM_HUGE1G, ACL_MEM_P2P_HUGE1G];
+/// `aclrtMemAttr` values of DDR memory.
+pub(crate) const DDR: [i32; 5] = [ACL_DDR_MEM, ACL_DDR_MEM_HUGE, ACL_DDR_MEM_NORMAL, ACL_DDR_MEM_P2P_HUGE, ACL_DDR_MEM_P2P_NORMAL];
+/// `aclrtMemAttr` values of memory in pages of 1 GiB.
+pub(crate) const GIGANTIC: [i32; 4] = [ACL_HBM_MEM_HUGE1G, ACL_HBM_MEM_P2P_HUGE1G, ACL_MEM_HUGE1G, ACL_MEM_P2P_HUGE1G];
 const HUGE_PAGE: usize = 2 << 20;
 const GIANT_PAGE: usize = 1 << 30;
 /// `ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION`.
@@ -52,7 +54,7 @@ export! {
             return fail(Error::Argument(text));
         }
         call.require_supported()?;
-        let granularity = granularity(attribute);
+        let granularity = granularity(call, attribute)?;
         let created = call.make_physical(PhysicalRequest { size, location: home, attribute, granularity })?;
         give(call, handle, created)
     }
@@ -118,7 +120,7 @@ export! {
         if let MemoryLocation::Device(device) = home {
             call.machine().logical_device(device.into())?;
         }
-        granule.set(granularity(attribute))
+        granule.set(granularity(call, attribute)?)
     }
 
     fn aclrtMemRetainAllocationHandle(pointer: NonNullArg, handle: OutPtr<aclrtDrvMemHandle>) |call| {
@@ -274,8 +276,13 @@ fn runtime_home(location: aclrtMemLocation) -> Result<MemoryLocation> {
     Ok(home(location).ok_or_else(unknown)?)
 }
 
-fn granularity(attribute: i32) -> usize {
-    if GIGANTIC.contains(&attribute) { GIANT_PAGE } else { HUGE_PAGE }
+/// The granularity of physical memory. Memory in small pages is served in huge ones.
+fn granularity(call: Call<'_>, attribute: i32) -> Result<usize> {
+    if !GIGANTIC.contains(&attribute) {
+        return Ok(HUGE_PAGE);
+    }
+    require_gigantic_pages(call)?;
+    Ok(GIANT_PAGE)
 }
 
 fn check_mapping(size: usize, flags: u64) -> Result<()> {
@@ -289,9 +296,12 @@ fn check_mapping(size: usize, flags: u64) -> Result<()> {
 
 fn grant(entry: &aclrtMemAccessDesc) -> Result<(MemoryLocation, Rights)> {
     let rights = match entry.flags {
-        ACL_RT_MEM_ACCESS_FLAGS_NONE => Rights::None,
-        ACL_RT_MEM_ACCESS_FLAGS_READ => Rights::Read,
         ACL_RT_MEM_ACCESS_FLAGS_READWRITE => Rights::ReadWrite,
+        flags @ (ACL_RT_MEM_ACCESS_FLAGS_NONE | ACL_RT_MEM_ACCESS_FLAGS_READ) => {
+            return fail(Error::Feature(format!(
+                "access flags {flags} are not supported: only ACL_RT_MEM_ACCESS_FLAGS_READWRITE (3) is"
+            )));
+        }
         other => return fail(Error::Parameter(format!("access flags {other} are not 0, 1 or 3"))),
     };
     Ok((runtime_home(entry.location)?, rights))

@@ -53,6 +53,7 @@ pub enum FindingId {
     B4,
     B5,
     A1,
+    A2,
     M1,
     M2,
     U1,

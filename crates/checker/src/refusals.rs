@@ -1,5 +1,5 @@
 //! Findings from calls that fail, and from calls that succeed but deserve advice: C1 to C3, K1, P1, B1 to B3, B5, A1,
-//! M1, M2, D1, R1, and L2 for objects and memory that a reset released.
+//! A2, M1, M2, D1, R1, and L2 for objects and memory that a reset released.
 
 use crate::api::ApiFunction;
 use crate::finding::{FindingId, Severity};
@@ -32,7 +32,8 @@ impl State {
     /// Reports a failed call, or records it for `check_error_handled`.
     pub(crate) fn check_refusal(&mut self, function: ApiFunction, error: &Error, operation: &Arc<Operation>) {
         let thread = operation.thread;
-        let (id, severity, fix) = match self.classify(function, error, thread) {
+        let cause = error.cause();
+        let (id, severity, fix) = match self.classify(function, cause, thread) {
             Refusal::Report(id, fix) => (id, Severity::Proven, fix),
             // Running out of memory alone is not an error: many programs free memory or use less. Continuing without
             // the memory is.
@@ -49,11 +50,11 @@ impl State {
         };
         let mut message = format!("{function} failed with {}: {error}", error.code());
         let mut evidence = vec![self.evidence("the call", operation, None)];
-        match self.causing_reset(error, thread) {
+        match self.causing_reset(cause, thread) {
             Some(reset) => evidence.push(self.evidence("reset here", reset, None)),
-            None => evidence.extend(self.subjects(error)),
+            None => evidence.extend(self.subjects(cause)),
         }
-        if let Some((created_by, role, share)) = self.main_user(error) {
+        if let Some((created_by, role, share)) = self.main_user(cause) {
             message += &share;
             evidence.push(self.evidence(role, &created_by, None));
         }
@@ -100,6 +101,9 @@ impl State {
             | Error::PinnedNotAllocated { .. }
             | Error::NotAStart { .. } => {
                 Refusal::Report(FindingId::M1, "keep the range inside its allocation, and the allocation alive")
+            }
+            Error::WrongFree { .. } => {
+                Refusal::Report(FindingId::M1, "free the memory with the call that the message names")
             }
             Error::Capacity { .. } => {
                 Refusal::Report(FindingId::M1, "copy less, or declare the full size of the destination (destMax)")
@@ -248,6 +252,17 @@ impl State {
                 ),
                 "pass the number of bytes that are left at each destination".to_owned(),
             ),
+            Advisory::OneWayPeer { device, peer } => (
+                FindingId::A2,
+                format!(
+                    "a copy between devices {device} and {peer} relies on peer access that only device {device} has \
+                     enabled; some drivers require that device {peer} has enabled device {device} too"
+                ),
+                format!(
+                    "call aclrtDeviceEnablePeerAccess({device}, 0) with device {peer} current as well; \
+                     SOFTACL_STRICT=peer makes this an error"
+                ),
+            ),
             Advisory::DefaultDevice(device) => (
                 FindingId::C3,
                 format!("a thread that never set a device used the configured default device {device}"),
@@ -263,13 +278,15 @@ impl State {
     pub(crate) fn check_alignment(&mut self, operation: &Arc<Operation>) {
         let Some(touch) = operation.touches.iter().find(|touch| touch.address % ALIGNMENT != 0) else { return };
         let message = format!(
-            "address {:#x} of {} is not aligned to {ALIGNMENT} bytes, which the documentation requires",
+            "address {:#x} of {} is not aligned to {ALIGNMENT} bytes, which the documentation requires up to CANN 8.5",
             touch.address,
             operation.describe()
         );
         let mut evidence = vec![self.evidence("the call", operation, Some((touch.address, touch.len)))];
         evidence.extend(self.allocation_evidence(touch.address));
-        let fix = format!("align addresses to {ALIGNMENT} bytes; SOFTACL_STRICT=align makes this an error");
+        let fix = format!(
+            "align addresses to {ALIGNMENT} bytes; SOFTACL_STRICT=align with SOFTACL_CANN=8.5 makes this an error"
+        );
         self.add_finding(PendingFinding {
             id: FindingId::A1,
             severity: Severity::Advice,

@@ -32,13 +32,13 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     let mut text = String::new();
     writeln!(
         text,
-        "{:<12} {:<8} {:<18} {:<7} {:>6} {:>8} {:>8}  copies",
+        "{:<12} {:<8} {:<18} {:<11} {:>6} {:>8} {:>8}  copies",
         "family", "product", "SoC name", "forms", "memory", "streams", "events"
     )?;
     for chip in chosen {
         writeln!(
             text,
-            "{:<12} {:<8} {:<18} {:<7} {:>4} G {:>8} {:>8}  {}",
+            "{:<12} {:<8} {:<18} {:<11} {:>4} G {:>8} {:>8}  {}",
             chip.family,
             chip.product,
             chip.default_soc,
@@ -60,12 +60,12 @@ fn describe(chip: &Chip) -> Result<String> {
     writeln!(text, "{} ({})\n", chip.family, chip.product)?;
     writeln!(text, "SoC names      {}", chip.socs.join(", "))?;
     writeln!(text, "forms          {}", forms(chip))?;
-    writeln!(text, "memory         {} GiB per device", chip.memory_gib)?;
+    writeln!(text, "memory         {} GiB of {} per device", chip.memory_gib, chip.memory_type.name())?;
     writeln!(text, "limits         {} streams, {} events per device", chip.limits.streams, chip.limits.events)?;
     writeln!(text, "copies         {}", copies(chip))?;
     let peer = match (chip.peer.supported, chip.peer.enable_required) {
         (false, _) => "no",
-        (true, true) => "yes, after both devices enable it",
+        (true, true) => "yes, after one of the two devices enables it",
         (true, false) => "yes, always enabled",
     };
     writeln!(text, "peer access    {peer}")?;
@@ -110,7 +110,10 @@ fn as_json(chip: &Chip) -> Value {
         "forms": chip.forms.iter().map(|form| form.name()).collect::<Vec<_>>(),
         "memory_gib": chip.memory_gib,
         "limits": { "streams": chip.limits.streams, "events": chip.limits.events },
+        "memory_type": chip.memory_type.name(),
+        "gigantic_pages": chip.gigantic_pages,
         "copy": {
+            "failure_code": chip.copy.failure_code,
             "batch": chip.copy.batch,
             "batch_validates_first": chip.copy.batch_validates_first,
             "descriptor_bytes": chip.copy.descriptor_bytes,

@@ -16,7 +16,8 @@ pub struct MachineOptions {
     /// Chip family (Ascend310P) or full SoC name (Ascend910B3); see `softacl chips`
     #[arg(long)]
     soc: Option<String>,
-    /// How the chip is attached: EP (endpoint, driven by a host) or RC (root complex, the program runs on it)
+    /// How the chip is attached: EP (endpoint, driven by a host), RC (root complex) or CPU (control CPU; the program
+    /// runs on the chip)
     #[arg(long)]
     form: Option<String>,
     /// CANN version to emulate
@@ -31,7 +32,8 @@ pub struct MachineOptions {
     /// Limit on pinned host memory, for example 1GiB
     #[arg(long)]
     host_memory: Option<String>,
-    /// Enforce documented requirements that hardware may tolerate; `align`: 64-byte alignment of asynchronous copies
+    /// Enforce documented requirements that hardware may tolerate, as a comma list: `align` (alignment of asynchronous
+    /// copies, up to CANN 8.5), `peer` (peer access in both directions)
     #[arg(long)]
     strict: Option<String>,
     /// Inject faults: rules such as aclrtMalloc@3=207001, or @FILE with one rule per line (docs/faults.md)
@@ -129,10 +131,8 @@ impl MachineOptions {
         {
             bail!("{origin}: {text:?} is not a number from 1 to 64");
         }
-        if let Some(Setting { origin, text }) = strict
-            && text != "align"
-        {
-            bail!("{origin}: {text:?} is not supported; supported: align");
+        if let Some(Setting { origin, text }) = strict {
+            ascendcl_capi::strict(&text).map_err(|why| anyhow!("{origin}: {why}"))?;
         }
         if let Some(Setting { origin, text }) = faults {
             ascendcl_capi::fault_rules(&text).map_err(|why| anyhow!("{origin}: {why}"))?;

@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::observer::Advisory;
 use softacl_errors::{Error, MemoryPool, Result, fail};
 use softacl_memory::bytes;
+use softacl_memory::extent::PAGE;
 use softacl_memory::heap::Idle;
 use softacl_memory::{Memory, MemoryKind, Usage};
 
@@ -32,7 +33,7 @@ impl Caller<'_> {
     pub fn free(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
         let Some(device) = memory.device_of(address) else {
-            return fail(Error::NotAStart { address, whose: "is not in device memory, and".to_owned() });
+            return fail(self.wrong_free(address, "is not in device memory, and"));
         };
         self.machine.pools.remove_block(address);
         let backing = memory.backing_address(address);
@@ -42,7 +43,7 @@ impl Caller<'_> {
             observer.freed(MemoryKind::Device(device), address);
         }
         if !memory.device(device).free(address, |len| self.machine.quarantine_until(backing, len)) {
-            return fail(Error::NotAStart { address, whose: format!("in the memory of device {device}") });
+            return fail(self.not_a_start(address, format!("in the memory of device {device}")));
         }
         memory.trim(device);
         Ok(())
@@ -73,15 +74,63 @@ impl Caller<'_> {
             .pinned()
             .free(address, |len| self.machine.quarantine_until(memory.pinned_backing_address(address), len))
         {
-            return fail(Error::NotAStart { address, whose: "as pinned host memory".to_owned() });
+            if memory.pinned().contains(address) {
+                return fail(self.not_a_start(address, "in pinned host memory".to_owned()));
+            }
+            return fail(self.wrong_free(address, "is not pinned host memory, and"));
         }
         memory.trim_pinned();
         Ok(())
     }
 
-    /// Registers pageable host memory, which then counts as pinned.
-    pub fn register_host(&self, address: usize, size: usize, mapped: bool) -> Result<()> {
+    /// The error for an address that the other function frees, or none does.
+    #[cold]
+    fn wrong_free(&self, address: usize, whose: &str) -> Error {
         let memory = &self.machine.memory;
+        let registered = memory.registered.hold().find(address).is_some();
+        let (kind, remedy) = match memory.finder().find("freed", address).map(|resolved| resolved.place) {
+            Err(_) => return self.not_a_start(address, whose.to_owned()),
+            Ok(_) if memory.reserved.contains(address) => {
+                ("memory at a reserved address".to_owned(), "unmap it with aclrtUnmapMem, or close its key")
+            }
+            Ok(MemoryKind::Pinned) if registered => {
+                ("registered host memory".to_owned(), "unregister it with aclrtHostUnregister, and free it yourself")
+            }
+            Ok(place @ MemoryKind::Pinned) => (place.describe(), "free it with aclrtFreeHost"),
+            Ok(place @ MemoryKind::Device(_)) => (place.describe(), "free it with aclrtFree"),
+            Ok(place @ MemoryKind::Pageable) => {
+                (place.describe(), "the runtime did not allocate it; free it with the function of its allocator")
+            }
+        };
+        Error::WrongFree { address, kind, remedy }
+    }
+
+    /// The error for an address at which no allocation starts. Names the allocation that contains it.
+    #[cold]
+    fn not_a_start(&self, address: usize, whose: String) -> Error {
+        let found = self.machine.memory.finder().find("freed", address);
+        match found.ok().and_then(|resolved| resolved.extent).filter(|extent| extent.start != address) {
+            Some(extent) => {
+                let inside = format!("is byte {} of the allocation at {:#x}, and", address - extent.start, extent.start);
+                Error::NotAStart { address, whose: inside }
+            }
+            None => Error::NotAStart { address, whose },
+        }
+    }
+
+    /// Registers pageable host memory, which then counts as pinned. `mapped`: devices may access it; `pins`: it must
+    /// not be pinned already.
+    pub fn register_host(&self, address: usize, size: usize, mapped: bool, pins: bool) -> Result<()> {
+        let memory = &self.machine.memory;
+        let page = softacl_memory::system_page();
+        if !address.is_multiple_of(page) {
+            return fail(Error::Parameter(format!(
+                "{address:#x} is not aligned to the page size of the host, {page} bytes"
+            )));
+        }
+        if pins && memory.pinned().contains(address) {
+            return fail(Error::AlreadyRegistered { start: address, size });
+        }
         if memory.device_of(address).is_some() || memory.reserved.contains(address) {
             return fail(Error::Parameter(format!(
                 "{address:#x} is device memory; only host memory can be registered"
@@ -118,9 +167,15 @@ impl Caller<'_> {
         fail(Error::Parameter(format!("{address:#x} is not in host memory that was registered as mapped")))
     }
 
-    /// The memory kind of an address.
-    pub fn memory_kind(&self, address: usize) -> Result<MemoryKind> {
-        Ok(self.machine.memory.finder().find("queried", address)?.place)
+    /// The memory kind of an address, and the size of its pages.
+    pub fn memory_kind(&self, address: usize) -> Result<(MemoryKind, usize)> {
+        let resolved = self.machine.memory.finder().find("queried", address)?;
+        let page = match (resolved.place, resolved.extent) {
+            (MemoryKind::Device(_), _) if self.machine.memory.reserved.contains(address) => HUGE_PAGE,
+            (MemoryKind::Device(_), Some(extent)) => device_page(extent.size),
+            _ => softacl_memory::system_page(),
+        };
+        Ok((resolved.place, page))
     }
 
     /// Start and size of the allocation that contains an address.
@@ -142,6 +197,17 @@ impl Caller<'_> {
         Ok(DeviceUsage { free: usage.capacity - usage.used, total: usage.capacity })
     }
 
+    /// Checks the mapping of device memory for another device, which must have peer access. Mappings need no
+    /// preparation here.
+    pub fn map_for_peer(&self, address: usize, size: usize, peer: i64) -> Result<()> {
+        let resolved = self.machine.memory.finder().find("mapped", address)?;
+        let MemoryKind::Device(device) = resolved.place else {
+            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
+        };
+        resolved.covers("mapped", size)?;
+        self.machine.check_peers(device, peer as u32)
+    }
+
     /// The address at which host code that stands in for a kernel can access device memory.
     pub fn host_view(&self, address: usize, size: usize) -> Result<usize> {
         let resolved = self.machine.memory.finder().find("viewed", address)?;
@@ -152,6 +218,15 @@ impl Caller<'_> {
         self.machine.advise(|| Advisory::Viewed { address, len: size });
         Ok(resolved.reach)
     }
+}
+
+/// Allocations above this size are in huge pages, others in small ones: the policy HUGE_FIRST.
+const SMALL_PAGES_MAX: usize = 1 << 20;
+const HUGE_PAGE: usize = 2 << 20;
+
+/// The page size of an allocation of device memory.
+pub(crate) fn device_page(size: usize) -> usize {
+    if size <= SMALL_PAGES_MAX { PAGE } else { HUGE_PAGE }
 }
 
 /// Byte that fills fresh device memory under an observer that protects pages.

@@ -1,6 +1,7 @@
 //! Ranges of device memory that several processes share, named by a text key. Handles of physical memory are shared in
 //! `virtual_memory`.
 
+use crate::allocation::device_page;
 use crate::caller::Caller;
 use crate::observer::Advisory;
 use crate::virtual_memory::read_key;
@@ -9,7 +10,7 @@ use softacl_memory::export::{self, ExportInfo, Purpose};
 use softacl_memory::extent::{Extent, PAGE};
 use softacl_memory::physical::Physical;
 use softacl_memory::reservation::{GRANULE, MapRequest};
-use softacl_memory::{MemoryKind, MemoryLocation};
+use softacl_memory::{MemoryKind, MemoryLocation, ResolvedAddress};
 use softacl_sync::facade::lock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,6 +24,7 @@ impl Caller<'_> {
             return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
         };
         resolved.covers("exported", size)?;
+        check_page(&resolved, memory.reserved.mapped(address).map(|(_, extent)| extent))?;
         let (physical, extent) = match memory.reserved.mapped(address) {
             Some((physical, _)) if physical.is_imported => {
                 return fail(Error::Parameter(
@@ -67,6 +69,10 @@ impl Caller<'_> {
         if let Some((address, count)) = imports.get_mut(&key) {
             *count += 1;
             return Ok(*address);
+        }
+        let profile = &self.machine.config.profile;
+        if profile.chip.peer.without_ipc.contains(&profile.soc) {
+            return fail(Error::NoImport { soc: profile.soc.clone() });
         }
         let found = export::open(key, Purpose::Range)?;
         let MemoryLocation::Device(theirs) = found.offer.home else {
@@ -125,9 +131,23 @@ impl Caller<'_> {
             (Err(_), false) if machine.config.profile.chip.peer.enable_required => fail(Error::NoPeerAccess {
                 from: ours,
                 to: theirs,
-                missing: "import with ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS".to_owned(),
+                remedy: "import with ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS".to_owned(),
             }),
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses the export of memory that does not start at a page of its allocation or of its mapping.
+fn check_page(resolved: &ResolvedAddress, mapping: Option<Extent>) -> Result<()> {
+    let Some(extent) = mapping.or(resolved.extent) else { return Ok(()) };
+    let page = if mapping.is_some() { GRANULE } else { device_page(extent.size) };
+    let offset = resolved.address - extent.start;
+    if offset.is_multiple_of(page) {
+        return Ok(());
+    }
+    fail(Error::Parameter(format!(
+        "{:#x} is byte {offset} of its allocation, which has pages of {page} bytes: export from the start of a page",
+        resolved.address
+    )))
 }

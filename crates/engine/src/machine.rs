@@ -23,7 +23,7 @@ use crate::value::Values;
 use softacl_errors::{Error, Owner, Result, fail};
 use softacl_faults::Injection;
 use softacl_memory::Memory;
-use softacl_profiles::{Cann, Form, Profile, cann, profile};
+use softacl_profiles::{Cann, Profile, cann, profile};
 use softacl_sync::facade::{AtomicI32, Mutex, Ordering, lock};
 use softacl_sync::handle::Slots;
 use std::sync::{Arc, Weak};
@@ -43,8 +43,10 @@ pub struct Config {
     pub schedule: Schedule,
     /// How long a stepped schedule defers ready work while the program makes no call.
     pub progress_timeout: Duration,
-    /// Refuses copies whose addresses are not aligned to 64 bytes, as the documentation requires.
+    /// Refuses copies whose addresses are not aligned as the documentation of the emulated version requires.
     pub strict_alignment: bool,
+    /// Requires peer access in both directions, and refuses copies without it at the call.
+    pub strict_peer: bool,
     /// Number of threads that can run in parallel.
     pub cores: usize,
     /// Fault injection, if enabled.
@@ -63,6 +65,7 @@ impl Default for Config {
             schedule: Schedule::Threads,
             progress_timeout: Duration::from_millis(250),
             strict_alignment: false,
+            strict_peer: false,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             injection: None,
         }
@@ -125,7 +128,7 @@ impl Machine {
         if let Some(injection) = &config.injection {
             softacl_faults::system::install_rules(injection);
         }
-        let unified = config.profile.form == Form::RootComplex;
+        let unified = config.profile.form.is_on_chip();
         let host = config.host_memory.unwrap_or_else(softacl_memory::host_memory_size);
         let guard = observer.as_ref().filter(|observer| observer.guards()).map(page_guard);
         let memory = Memory::new(config.devices.len() as u32, config.memory, host, unified, guard)?;
@@ -231,9 +234,24 @@ impl Machine {
         Error::Unsupported { what, soc: self.config.profile.soc.clone() }
     }
 
-    /// True if the chip is in root-complex form: the program runs on it, and host and device memory are one.
-    pub(crate) fn is_root_complex(&self) -> bool {
-        self.config.profile.form == Form::RootComplex
+    /// True if the program runs on the chip (root complex or control CPU), where host and device memory are one.
+    pub(crate) fn is_on_chip(&self) -> bool {
+        self.config.profile.form.is_on_chip()
+    }
+
+    /// Gives the failure of a queued task the code of this chip, if the device could not execute it. What a call would
+    /// refuse with its own code is then one of the reasons.
+    #[cold]
+    pub(crate) fn as_task_failure(&self, error: Error) -> Error {
+        let reason = match error {
+            Error::DeviceCopy(reason) => reason,
+            Error::Inaccessible { .. } | Error::NoPeerAccess { .. } => error.to_string(),
+            other => return other,
+        };
+        match self.config.profile.chip.copy.failure_code {
+            ascendcl_sys::ACL_ERROR_RT_TS_ERROR => Error::DeviceTask(reason),
+            _ => Error::DeviceCopy(reason),
+        }
     }
 
     /// Builds the error for a stream that belongs to another context than `ours`.
@@ -292,8 +310,8 @@ fn permanent_reasons(
         (Reason::Observer, observer.is_some()),
         (Reason::PageGuard, observer.is_some_and(Observer::guards)),
         (Reason::FaultRules, config.injection.is_some()),
-        (Reason::StrictAlignment, config.strict_alignment),
-        (Reason::RootComplex, config.profile.form == Form::RootComplex),
+        (Reason::StrictAlignment, config.strict_alignment && config.cann.copy_alignment > 1),
+        (Reason::OnChip, config.profile.form.is_on_chip()),
     ];
     let held = conditions.into_iter().filter(|(_, holds)| *holds).map(|(reason, _)| reasons.hold(reason));
     let rules = devices.iter().filter(|_| config.injection.is_some());

@@ -25,7 +25,7 @@ pub(crate) enum Reason {
     /// Unaligned copies are refused.
     StrictAlignment,
     /// The program runs on the chip, where host and device memory are one.
-    RootComplex,
+    OnChip,
     /// Tasks of a device are being aborted.
     Aborting,
     /// A device is lost until it is reset.
@@ -41,7 +41,7 @@ impl Reason {
         Reason::PageGuard,
         Reason::FaultRules,
         Reason::StrictAlignment,
-        Reason::RootComplex,
+        Reason::OnChip,
         Reason::Aborting,
         Reason::Lost,
         Reason::StoppedContext,
@@ -58,7 +58,7 @@ impl Reason {
             Reason::PageGuard => "protected pages",
             Reason::FaultRules => "fault rules",
             Reason::StrictAlignment => "strict alignment",
-            Reason::RootComplex => "root-complex form",
+            Reason::OnChip => "a program on the chip",
             Reason::Aborting => "an abort in progress",
             Reason::Lost => "a lost device",
             Reason::StoppedContext => "a stopped context",

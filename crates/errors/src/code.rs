@@ -13,6 +13,7 @@ macro_rules! code_table {
                 match self {
                     $($variants => $code,)+
                     Injected { code, .. } => *code,
+                    Entry { error, .. } => error.code(),
                 }
             }
         }
@@ -27,7 +28,7 @@ code_table! {
     ACL_ERROR_FEATURE_UNSUPPORTED => PeerFlags(_),
     ACL_ERROR_RT_PARAM_INVALID =>
         Parameter(_) | Capacity { .. } | Range(_) | NotAllocated { .. } | PinnedNotAllocated { .. }
-        | NotDeviceMemory { .. } | NotMapped { .. } | NotAStart { .. },
+        | NotDeviceMemory { .. } | NotMapped { .. } | NotAStart { .. } | WrongFree { .. },
     ACL_ERROR_RT_INVALID_DEVICEID => Device { .. },
     ACL_ERROR_RT_CONTEXT_NULL => NoContext,
     ACL_ERROR_RT_STREAM_CONTEXT => OtherContext { .. },
@@ -67,10 +68,12 @@ code_table! {
     ACL_ERROR_RT_CONTEXT_RELEASE_ERROR => NotRetained(_) | ContextGone,
     ACL_ERROR_RT_REPORT_TIMEOUT => ReportTimeout(_),
     ACL_ERROR_RT_SYS_DMA => DeviceCopy(_),
+    ACL_ERROR_RT_TS_ERROR => DeviceTask(_),
     ACL_ERROR_RT_DEV_SETUP_ERROR => Setup(_),
     ACL_ERROR_RT_STREAM_SYNC_TIMEOUT => StreamTimeout(_),
     ACL_ERROR_RT_EVENT_SYNC_TIMEOUT => EventTimeout(_),
-    ACL_ERROR_RT_DRV_INTERNAL_ERROR => NoPeerAccess { .. } | Remote | NotAllowed { .. } | Inaccessible { .. },
+    ACL_ERROR_RT_DRV_INTERNAL_ERROR =>
+        NoPeerAccess { .. } | MappedBetweenDevices | Remote | NotAllowed { .. } | NoImport { .. } | Inaccessible { .. },
     ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED => CaptureInvalid,
     ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED => AlreadyRegistered { .. },
     ACL_ERROR_HOST_MEMORY_NOT_REGISTERED => NotRegistered(_),

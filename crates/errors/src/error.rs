@@ -38,6 +38,11 @@ pub enum Error {
     NotDeviceMemory { address: usize, kind: String },
     #[error("{address:#x} {whose} is not the start of a live allocation")]
     NotAStart { address: usize, whose: String },
+    #[error("{address:#x} is {kind}: {remedy}")]
+    WrongFree { address: usize, kind: String, remedy: &'static str },
+    /// The failure of one entry of a batch.
+    #[error("entry {index}: {error}")]
+    Entry { index: usize, error: Box<Error> },
     #[error("device {given} does not exist: there {}", devices(*.count))]
     Device { given: i64, count: u32 },
     #[error(
@@ -152,14 +157,18 @@ pub enum Error {
     WaitTimeout(&'static str, u64),
     #[error("no callback arrived within {0} ms")]
     ReportTimeout(i32),
-    #[error("host range {start:#x} with {size} bytes overlaps a range that is already registered")]
+    #[error("host range {start:#x} with {size} bytes overlaps memory that is pinned or registered already")]
     AlreadyRegistered { start: usize, size: usize },
     #[error("host address {0:#x} is not the start of a registered range")]
     NotRegistered(usize),
+    #[error("device {from} may not access the memory of device {to}: {remedy}")]
+    NoPeerAccess { from: u32, to: u32, remedy: String },
     #[error(
-        "device {from} may not access device {to}: call aclrtDeviceEnablePeerAccess on both devices first ({missing})"
+        "memory that is mapped at reserved addresses is copied between devices by asynchronous copies only: use aclrtMemcpyAsync"
     )]
-    NoPeerAccess { from: u32, to: u32, missing: String },
+    MappedBetweenDevices,
+    #[error("{soc} cannot map memory of another process: it has no link for that")]
+    NoImport { soc: String },
     #[error(
         "the memory was imported from a process on another device: use asynchronous copies of kind ACL_MEMCPY_DEVICE_TO_DEVICE"
     )]
@@ -172,6 +181,9 @@ pub enum Error {
     Inaccessible { side: &'static str, address: usize, len: usize },
     #[error("the device could not execute the copy: {0}")]
     DeviceCopy(String),
+    /// As `DeviceCopy`, on chips that report it as an error of the task scheduler.
+    #[error("the device could not execute the copy: {0}")]
+    DeviceTask(String),
     #[error("{what}")]
     Injected { code: Code, what: String },
     #[error("the runtime could not be set up: {0}")]
@@ -186,10 +198,19 @@ impl Error {
         Error::GroupState(format!("an {what} cannot be part of the update of a task group"))
     }
 
+    /// The cause of the failure: for an entry of a batch, that of the entry.
+    pub fn cause(&self) -> &Error {
+        match self {
+            Error::Entry { error, .. } => error.cause(),
+            error => error,
+        }
+    }
+
     /// Adds the failed task to the sentence, for variants that carry text.
     pub fn of_task(self, name: &str, sequence: u64) -> Error {
         match self {
             Error::DeviceCopy(text) => Error::DeviceCopy(format!("{text} ({name}, task {sequence} of its stream)")),
+            Error::DeviceTask(text) => Error::DeviceTask(format!("{text} ({name}, task {sequence} of its stream)")),
             Error::Injected { code, what } => {
                 Error::Injected { code, what: format!("{what} ({name}, task {sequence} of its stream)") }
             }

@@ -19,7 +19,7 @@ pub enum Layer {
 impl Error {
     /// The layer that returns this error.
     pub fn layer(&self) -> Layer {
-        match self {
+        match self.cause() {
             Error::Null(_) | Error::Argument(_) | Error::PeerFlags(_) | Error::Internal(_) => Layer::Arguments,
             Error::Injected { code: ..FIRST_RUNTIME_CODE, .. } => Layer::Arguments,
             Error::HostToHost => Layer::RuntimeWithoutLastError,

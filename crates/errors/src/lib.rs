@@ -2,7 +2,7 @@
 //!
 //! [`Error`] has one variant per cause, with the values that the sentence needs. Causes that occur at a single call
 //! share a variant per code (`Argument`, `Parameter`, `Feature`, `GroupState`, `UpdateFailed`, `FileWrite`,
-//! `DeviceCopy`, `Setup`, `Internal`); the call that detects the cause writes their sentence.
+//! `DeviceCopy`, `DeviceTask`, `Setup`, `Internal`); the call that detects the cause writes their sentence.
 //!
 //! A sentence does not name the function that failed: the entry layer adds the name and the code. Nothing here reads
 //! environment variables or mentions one.

@@ -78,7 +78,9 @@ impl ExportKey {
 
     /// Parses the text of a key. `None` if it is malformed.
     pub fn from_text(text: &str) -> Option<ExportKey> {
-        if text.len() != 8 + 2 * SECRET || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        // Upper-case digits would make several texts of one key.
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() != 8 + 2 * SECRET || !text.bytes().all(is_digit) {
             return None;
         }
         let mut secret = [0; SECRET];

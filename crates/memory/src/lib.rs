@@ -36,5 +36,5 @@ pub use address::{Hints, MemoryKind, MemoryLocation, ResolvedAddress, Window};
 pub use extent::Extent;
 pub use heap::Usage;
 pub use memory::{Finder, Memory, host_memory_size};
-pub use region::Rights;
+pub use region::{Rights, system_page, without_size_signal};
 pub use segv::{FaultAction, PageGuard};

@@ -318,6 +318,12 @@ impl AddressSpace for Memory {
         self.backing.contains(address)
     }
 
+    fn allocated_from(&self, address: usize) -> Option<usize> {
+        let is_ours =
+            self.device_of(address).is_some() || self.pinned.contains(address) || self.reserved.contains(address);
+        is_ours.then(|| self.finder().find("array", address).map_or(0, |resolved| resolved.remaining))
+    }
+
     fn describe(&self, address: usize, line: &mut dyn fmt::Write) -> fmt::Result {
         const REMEDY: &str = "Device pointers can only be passed to the runtime; copy the data with aclrtMemcpy.";
         let Some(device) = self.device_of(address) else {

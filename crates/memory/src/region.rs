@@ -10,7 +10,7 @@ use std::ffi::CStr;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -97,7 +97,11 @@ impl Region {
     /// which the program uses. That mapping is never unmapped: an observer may have protected parts of it, and the
     /// machine of a process lives as long as the process.
     pub fn reserve_double_mapped(len: usize) -> io::Result<(Region, isize)> {
-        let file = memory_file(c"softacl-pinned", len)?;
+        let file = match memory_file(c"softacl-pinned", len) {
+            // A limit on file sizes (ulimit -f).
+            Err(error) if error.raw_os_error() == Some(libc::EFBIG) => return Region::reserve_duplicated(len),
+            file => file?,
+        };
         let region = Region::reserve(len, Access::None)?;
         let program = ManuallyDrop::new(Region::reserve(len, Access::None)?);
         for start in [region.start, program.start] {
@@ -109,6 +113,28 @@ impl Region {
             if mapped == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
+        }
+        let shift = region.start.wrapping_sub(program.start) as isize;
+        Ok((region, shift))
+    }
+
+    /// As `reserve_double_mapped`, without a file: the second mapping is a duplicate of the first.
+    fn reserve_duplicated(len: usize) -> io::Result<(Region, isize)> {
+        let region = Region::reserve(len, Access::None)?;
+        let program = ManuallyDrop::new(Region::reserve(len, Access::None)?);
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        system::check_allowed(Resource::Map, len)?;
+        // SAFETY: replaces a part of a mapping made above, whose address has not been returned to any code.
+        let mapped = unsafe { libc::mmap(region.start as *mut _, len, access, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: as above. An old length of 0 duplicates a shared mapping instead of moving it.
+        let duplicate = unsafe { libc::mremap(mapped, 0, len, flags, program.start as *mut libc::c_void) };
+        if duplicate == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
         }
         let shift = region.start.wrapping_sub(program.start) as isize;
         Ok((region, shift))
@@ -277,7 +303,7 @@ pub fn memory_file(name: &CStr, len: usize) -> io::Result<File> {
     }
     // SAFETY: the descriptor was just created, and no other code owns it.
     let file = unsafe { File::from_raw_fd(descriptor) };
-    file.set_len(len as u64)?;
+    without_size_signal(|| file.set_len(len as u64))?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     // Seal the length, so that a process that has the file mapped can rely on it.
     // SAFETY: the descriptor is open; F_ADD_SEALS takes no pointers.
@@ -288,6 +314,30 @@ pub fn memory_file(name: &CStr, len: usize) -> io::Result<File> {
         raise_fd_limit();
     }
     Ok(file)
+}
+
+/// Runs an operation on a file. A limit on file sizes (`ulimit -f`) then shows as an error and does not end the process
+/// with SIGXFSZ.
+pub fn without_size_signal<T>(operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let mut signals = MaybeUninit::<libc::sigset_t>::zeroed();
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the calls read and write only these two local sets. All zeroes is a valid set, so both are initialized.
+    let was_blocked = unsafe {
+        libc::sigemptyset(signals.as_mut_ptr());
+        libc::sigaddset(signals.as_mut_ptr(), libc::SIGXFSZ);
+        libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), before.as_mut_ptr());
+        libc::sigismember(before.as_ptr(), libc::SIGXFSZ) == 1
+    };
+    let result = operation();
+    if !was_blocked {
+        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: both sets are initialized, as above. The signal is taken from the queue of this thread, if it is there.
+        unsafe {
+            libc::sigtimedwait(signals.as_ptr(), ptr::null_mut(), &now);
+            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+        }
+    }
+    result
 }
 
 /// Opens a memory file of another process. Checks its owner and its type: keys come from outside, and a forged one must
@@ -358,7 +408,7 @@ pub fn physical_memory() -> usize {
 }
 
 /// Page size of the system: 4 KiB, or up to 64 KiB on AArch64.
-fn system_page() -> usize {
+pub fn system_page() -> usize {
     // SAFETY: `sysconf` has no preconditions.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).unwrap_or(crate::extent::PAGE)

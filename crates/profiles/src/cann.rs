@@ -31,6 +31,10 @@ pub struct Cann {
     pub version: String,
     pub zero_count: ZeroCount,
     pub async_h2h: AsyncHostToHost,
+    /// Number of copy kinds: kinds are 0 to `copy_kinds - 1`.
+    pub copy_kinds: i32,
+    /// Alignment of asynchronous copies that the documentation requires, in bytes; 1 if none.
+    pub copy_alignment: usize,
 }
 
 #[derive(Deserialize)]
@@ -71,6 +75,10 @@ mod tests {
         assert_eq!(cann(None).unwrap().version, "9.2.0");
         assert_eq!(cann(Some("9.0")).unwrap().zero_count, ZeroCount::Invalid);
         assert_eq!(cann(Some("8.5.0")).unwrap().version, "8.5.0");
+        assert_eq!(cann(Some("8.1")).unwrap().copy_kinds, 5);
+        assert_eq!(cann(Some("8.5")).unwrap().copy_kinds, 8);
+        let alignment = |name| cann(Some(name)).unwrap().copy_alignment;
+        assert_eq!((alignment("8.5"), alignment("9.0")), (64, 1));
         assert!(cann(Some("6.0")).is_err());
         assert!(cann(Some("")).is_err());
     }

@@ -14,6 +14,9 @@ pub enum Form {
     /// Root complex: the program runs on the processor of the chip; host and device share one memory.
     #[serde(rename = "RC")]
     RootComplex,
+    /// Control CPU: the program runs on the control processor of the chip. Behaves like root complex.
+    #[serde(rename = "CPU")]
+    ControlCpu,
 }
 
 impl Form {
@@ -22,7 +25,13 @@ impl Form {
         match self {
             Form::Endpoint => "EP",
             Form::RootComplex => "RC",
+            Form::ControlCpu => "CPU",
         }
+    }
+
+    /// Returns `true` if the program runs on the chip, where host and device memory are one.
+    pub fn is_on_chip(self) -> bool {
+        self != Form::Endpoint
     }
 }
 
@@ -35,9 +44,29 @@ pub struct Limits {
     pub events: u32,
 }
 
+/// The memory of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum MemoryType {
+    #[serde(rename = "HBM")]
+    Hbm,
+    #[serde(rename = "DDR")]
+    Ddr,
+}
+
+impl MemoryType {
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryType::Hbm => "HBM",
+            MemoryType::Ddr => "DDR",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CopyTraits {
+    /// Code with which a wait reports a queued copy that the device could not execute.
+    pub failure_code: i32,
     /// True if batch copies exist.
     pub batch: bool,
     /// All entries of an asynchronous batch are checked before the first is queued.
@@ -64,8 +93,11 @@ pub struct Features {
 #[serde(deny_unknown_fields)]
 pub struct PeerTraits {
     pub supported: bool,
-    /// True if both devices must enable access before a copy between them works.
+    /// True if one of two devices must enable access before a copy between them works.
     pub enable_required: bool,
+    /// SoCs without a link that could map memory of another process.
+    #[serde(default)]
+    pub without_ipc: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -98,6 +130,9 @@ pub struct Chip {
     prefixes: Vec<String>,
     pub forms: Vec<Form>,
     pub memory_gib: u64,
+    pub memory_type: MemoryType,
+    /// True if memory can be allocated in pages of 1 GiB.
+    pub gigantic_pages: bool,
     pub limits: Limits,
     pub copy: CopyTraits,
     pub features: Features,
@@ -180,6 +215,7 @@ mod tests {
         assert_eq!(profile(Some("Ascend910B4"), None).unwrap().chip.family, "Ascend910B");
         assert_eq!(profile(Some("Ascend910_9361"), None).unwrap().chip.family, "Ascend910C");
         assert_eq!(profile(Some("Ascend310B"), Some("RC")).unwrap().form, Form::RootComplex);
+        assert_eq!(profile(Some("Ascend310P"), Some("CPU")).unwrap().form, Form::ControlCpu);
         assert!(profile(Some("Ascend910B"), Some("RC")).is_err());
         let text = profile(Some("H100"), None).unwrap_err().to_string();
         assert!(text.contains("\"H100\"") && text.contains("Ascend310P"), "{text}");
@@ -194,6 +230,7 @@ mod tests {
             for section in ["limits", "copy", "peer", "memory"] {
                 assert!(chip.sources.contains_key(section), "{} {section}", chip.family);
             }
+            assert!([507001, 507013].contains(&chip.copy.failure_code), "{}", chip.family);
             assert_eq!(chip.cores.is_some(), chip.sources.contains_key("cores"), "{}", chip.family);
         }
     }

@@ -9,12 +9,13 @@ pub const ALL_SOCS: [&str; 6] = ["Ascend910B", "Ascend910C", "Ascend950", "Ascen
 /// The schedules that `schedules: all` adds to the default one.
 const MORE_SCHEDULES: [&str; 4] = ["early", "late", "random:1", "random:2"];
 
-/// Attachment of the chip: endpoint (EP) or root complex (RC).
+/// Attachment of the chip: endpoint (EP), root complex (RC) or control CPU (CPU).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
     #[default]
     Ep,
     Rc,
+    Cpu,
 }
 
 /// Parsed directives of one program.
@@ -73,6 +74,7 @@ pub fn parse(text: &str) -> Result<Directives> {
                 }
             }
             "form" if value == "RC" => directives.form = Form::Rc,
+            "form" if value == "CPU" => directives.form = Form::Cpu,
             "form" if value == "EP" => directives.form = Form::Ep,
             "env" => {
                 let Some((name, value)) = value.split_once('=') else {
@@ -95,9 +97,9 @@ pub fn parse(text: &str) -> Result<Directives> {
         }
     }
     ensure!(!directives.socs.is_empty(), "soc: product names expected");
-    if directives.form == Form::Rc {
+    if directives.form != Form::Ep {
         let boards = directives.socs.iter().all(|soc| soc == "Ascend310B" || soc == "Ascend310P");
-        ensure!(boards, "form: RC requires Ascend310B or Ascend310P");
+        ensure!(boards, "form: RC and CPU require Ascend310B or Ascend310P");
     }
     Ok(directives)
 }

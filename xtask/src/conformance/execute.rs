@@ -154,8 +154,10 @@ impl ProgramRun<'_> {
         if let Some(soc) = &self.soc {
             variables.push(("SOFTACL_SOC".into(), soc.into()));
         }
-        if self.program.directives.form == Form::Rc {
-            variables.push(("SOFTACL_FORM".into(), "RC".into()));
+        match self.program.directives.form {
+            Form::Ep => {}
+            Form::Rc => variables.push(("SOFTACL_FORM".into(), "RC".into())),
+            Form::Cpu => variables.push(("SOFTACL_FORM".into(), "CPU".into())),
         }
         if let Some(schedule) = &self.schedule {
             variables.push(("SOFTACL_SCHEDULE".into(), schedule.into()));

@@ -120,6 +120,11 @@ pub const RULES: &[FindingKind] = &[
         "address not aligned as documented",
         "Align the address as the message states; other versions and chips refuse it.",
     ),
+    advice(
+        FindingId::A2,
+        "peer access in one direction only",
+        "Call aclrtDeviceEnablePeerAccess on both devices; some drivers require both directions.",
+    ),
     proven(
         FindingId::M1,
         "range outside its allocation",
@@ -182,7 +187,7 @@ mod tests {
             ("K", 1),
             ("P", 1),
             ("B", 5),
-            ("A", 1),
+            ("A", 2),
             ("M", 2),
             ("U", 1),
             ("O", 1),

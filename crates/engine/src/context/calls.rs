@@ -178,14 +178,14 @@ impl Caller<'_> {
     /// Returns `true` if two devices can access each other's memory.
     pub fn can_access_peer(&self, device: i64, peer: i64) -> Result<bool> {
         self.peer_ids(device, peer)?;
-        if !self.machine.config.profile.chip.peer.supported || self.machine.is_root_complex() {
+        if !self.machine.config.profile.chip.peer.supported || self.machine.is_on_chip() {
             return fail(self.machine.unsupported("peer access between devices"));
         }
         self.context()?;
         Ok(true)
     }
 
-    /// Lets the current device access `peer`. Copies require that both devices have enabled each other.
+    /// Lets the current device and `peer` access each other. With strict peer access, both must have enabled the other.
     pub fn enable_peer_access(&self, peer: i64) -> Result<()> {
         let device = self.peer_of_current(peer)?;
         self.machine.devices[device as usize].peers.fetch_or(1 << peer, Ordering::AcqRel);
@@ -197,11 +197,8 @@ impl Caller<'_> {
         let device = self.peer_of_current(peer)?;
         let before = self.machine.devices[device as usize].peers.fetch_and(!(1 << peer), Ordering::AcqRel);
         if before & 1 << peer == 0 {
-            return fail(Error::NoPeerAccess {
-                from: device,
-                to: peer as u32,
-                missing: "it was not enabled".to_owned(),
-            });
+            let remedy = "it was not enabled, so it cannot be disabled".to_owned();
+            return fail(Error::NoPeerAccess { from: device, to: peer as u32, remedy });
         }
         Ok(())
     }
@@ -242,19 +239,39 @@ impl Caller<'_> {
 }
 
 impl Machine {
-    /// Refuses a copy between two devices that have not enabled each other.
+    /// Refuses an access between two devices of which none has enabled the other; with strict peer access, both must
+    /// have.
     pub(crate) fn check_peers(&self, from: u32, to: u32) -> Result<()> {
-        if from == to || !self.config.profile.chip.peer.enable_required {
+        let peer = &self.config.profile.chip.peer;
+        if from == to || !peer.enable_required {
             return Ok(());
         }
-        let enabled = |from: u32, to: u32| self.devices[from as usize].peers.load(Ordering::Acquire) & 1 << to != 0;
-        let missing = match (enabled(from, to), enabled(to, from)) {
-            (true, true) => return Ok(()),
-            (false, false) => "neither has enabled the other".to_owned(),
-            (false, true) => format!("device {from} has not enabled device {to}"),
-            (true, false) => format!("device {to} has not enabled device {from}"),
+        let one_way = |device, other| {
+            format!("aclrtDeviceEnablePeerAccess was called on device {device} only, and device {other} needs it too")
         };
-        fail(Error::NoPeerAccess { from, to, missing })
+        let remedy = match (self.has_enabled(from, to), self.has_enabled(to, from)) {
+            (true, true) => return Ok(()),
+            (true, false) | (false, true) if !self.config.strict_peer => return Ok(()),
+            (true, false) => one_way(from, to),
+            (false, true) => one_way(to, from),
+            (false, false) if !peer.supported => "this chip has no peer access".to_owned(),
+            (false, false) => "call aclrtDeviceEnablePeerAccess first; neither has enabled the other".to_owned(),
+        };
+        fail(Error::NoPeerAccess { from, to, remedy })
+    }
+
+    /// The device that has enabled the other, and the other, if only one of two devices has.
+    pub(crate) fn one_way_peer(&self, one: u32, other: u32) -> Option<(u32, u32)> {
+        let is_required = one != other && self.config.profile.chip.peer.enable_required;
+        match (self.has_enabled(one, other), self.has_enabled(other, one)) {
+            (true, false) if is_required => Some((one, other)),
+            (false, true) if is_required => Some((other, one)),
+            _ => None,
+        }
+    }
+
+    fn has_enabled(&self, device: u32, peer: u32) -> bool {
+        self.devices[device as usize].peers.load(Ordering::Acquire) & 1 << peer != 0
     }
 
     /// The default context of a device. Creates it on first use.

@@ -16,8 +16,6 @@ use softacl_memory::touch::{Mode, Touch};
 const MAX_COUNT: usize = 4 << 30;
 const MAX_OFFSET: usize = 0xffff_ffff_ffff;
 const ALIGNMENT: usize = 64;
-/// Copy kinds are numbered from 0 to `KIND_COUNT - 1`.
-const KIND_COUNT: u32 = 8;
 
 /// The contents of a descriptor, as the program passes them.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +43,7 @@ pub struct OffsetRequest {
 impl Caller<'_> {
     /// Size of a descriptor on this chip, in bytes.
     pub fn descriptor_size(&self, kind: i32) -> Result<usize> {
-        check_kind_range(kind)?;
+        self.check_kind_range(kind)?;
         self.descriptor_form()?;
         check_inner(kind)?;
         Ok(self.machine.config.profile.chip.copy.descriptor_bytes as usize)
@@ -55,7 +53,7 @@ impl Caller<'_> {
     pub fn set_descriptor(&self, request: DescriptorRequest) -> Result<()> {
         let DescriptorRequest { descriptor, kind, source, target, count, config } = request;
         not_null(descriptor, "desc")?;
-        check_kind_range(kind)?;
+        self.check_kind_range(kind)?;
         not_null(source, "srcAddr")?;
         not_null(target, "dstAddr")?;
         if count == 0 {
@@ -98,7 +96,7 @@ impl Caller<'_> {
     /// Queues a copy by descriptor. The descriptor is read when the task runs.
     pub fn copy_described(&self, descriptor: usize, kind: i32, stream: usize) -> Result<()> {
         not_null(descriptor, "desc")?;
-        check_kind_range(kind)?;
+        self.check_kind_range(kind)?;
         not_null(stream, "stream")?;
         let form = self.descriptor_form()?;
         let explicit = self.explicit_stream(stream)?;
@@ -116,8 +114,10 @@ impl Caller<'_> {
         if count == 0 {
             return Ok(());
         }
-        if kind != kinds::INNER_DEVICE_TO_DEVICE {
-            return fail(Error::Parameter(format!("copy kind {kind} is not allowed here; only 6 is")));
+        if kind != kinds::INNER_DEVICE_TO_DEVICE || kind >= self.machine.config.cann.copy_kinds {
+            return fail(Error::Parameter(format!(
+                "copy kind {kind} is not allowed here: only 6 is, in versions that have it"
+            )));
         }
         if !self.machine.config.profile.chip.copy.offset {
             return fail(self.machine.unsupported("a copy with offsets"));
@@ -147,6 +147,15 @@ impl Caller<'_> {
         self.queue(at, Move::Indirect(Box::new(indirect)))
     }
 
+    /// Refuses a copy kind that the emulated version does not have.
+    fn check_kind_range(&self, kind: i32) -> Result<()> {
+        let count = self.machine.config.cann.copy_kinds;
+        if (0..count).contains(&kind) {
+            return Ok(());
+        }
+        fail(Error::Argument(format!("copy kind {kind} does not exist; kinds are 0 to {}", count - 1)))
+    }
+
     /// The layout of descriptors on this chip.
     fn descriptor_form(&self) -> Result<DescriptorForm> {
         match self.machine.config.profile.chip.copy.descriptor_bytes {
@@ -168,13 +177,6 @@ impl Caller<'_> {
         resolved.covers("descriptor", size)?;
         Ok(resolved.reach)
     }
-}
-
-fn check_kind_range(kind: i32) -> Result<()> {
-    if (kind as u32) < KIND_COUNT {
-        return Ok(());
-    }
-    fail(Error::Argument(format!("copy kind {kind} does not exist; kinds are 0 to {}", KIND_COUNT - 1)))
 }
 
 fn check_inner(kind: i32) -> Result<()> {

@@ -69,7 +69,7 @@ impl Caller<'_> {
             // SAFETY: the range is of a request of a `Caller`, resolved and bounded above.
             return self.fill_now(resolved, count, |backing| unsafe { bytes::fill(backing, byte, count) });
         }
-        self.queue(at, Move::Fill { target: resolved.reach, byte, len: count })
+        self.queue_between(at, [resolved.place; 2], Move::Fill { target: resolved.reach, byte, len: count })
     }
 
     /// Fills memory with a 32-bit word and returns when it is done.
@@ -94,7 +94,7 @@ impl Caller<'_> {
             // SAFETY: the range is of a request of a `Caller`, resolved and bounded above.
             return self.fill_now(resolved, 4 * count, |backing| unsafe { bytes::fill_words(backing, word, count) });
         }
-        self.queue(at, Move::FillWords { target: resolved.reach, word, count })
+        self.queue_between(at, [resolved.place; 2], Move::FillWords { target: resolved.reach, word, count })
     }
 
     /// Validates a fill with words. `None` if there is nothing to do, which is always so on chips without the feature.

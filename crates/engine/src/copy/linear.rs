@@ -13,6 +13,7 @@ use softacl_memory::bytes::{self, AccessFault};
 use softacl_memory::{MemoryKind, ResolvedAddress};
 use softacl_profiles::AsyncHostToHost;
 
+/// The last one exists only in versions with more than five kinds.
 const KINDS: [i32; 6] = [
     kinds::HOST_TO_HOST,
     kinds::HOST_TO_DEVICE,
@@ -21,9 +22,6 @@ const KINDS: [i32; 6] = [
     kinds::DEFAULT,
     kinds::HOST_TO_BUFFER_TO_DEVICE,
 ];
-/// Alignment that the documentation requires and strict mode enforces.
-const ALIGNMENT: usize = 64;
-
 /// A copy of one range, as the program passes it.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyRequest {
@@ -44,7 +42,7 @@ impl Caller<'_> {
         }
         not_null(target, "dst")?;
         not_null(source, "src")?;
-        kind_in(kind, &KINDS)?;
+        kind_in(kind, self.linear_kinds())?;
         check_count(count, capacity)?;
         if target == source {
             return Ok(());
@@ -56,6 +54,11 @@ impl Caller<'_> {
         drop(finder);
         self.check_not_remote([target, source])?;
         let span = self.span(target, source, count)?;
+        if let (MemoryKind::Device(from), MemoryKind::Device(to)) = (source.place, target.place)
+            && from != to
+        {
+            self.check_blocking_between((from, source.address), (to, target.address))?;
+        }
         self.advise_capacity(target, capacity);
         self.copy_now(span, target, source)
     }
@@ -95,11 +98,11 @@ impl Caller<'_> {
         }
         not_null(target, "dst")?;
         not_null(source, "src")?;
-        kind_in(kind, &KINDS)?;
+        kind_in(kind, self.linear_kinds())?;
         let explicit = self.explicit_stream(stream)?;
         check_count(count, capacity)?;
         if self.machine.config.strict_alignment {
-            check_alignment(target, source)?;
+            check_alignment(target, source, self.machine.config.cann.copy_alignment)?;
         }
         let at = self.submission(explicit)?;
         let finder = self.machine.memory.finder();
@@ -110,7 +113,7 @@ impl Caller<'_> {
             return self.copy_staged(target, source, count, at);
         }
         let mut blocking = false;
-        if !self.machine.is_root_complex() {
+        if !self.machine.is_on_chip() {
             let direction = direction(source.place, target.place, kind)?;
             if direction == Direction::HostToHost {
                 return match self.machine.config.cann.async_h2h {
@@ -148,7 +151,12 @@ impl Caller<'_> {
         // The program may have unmapped its memory when this thread copies inline.
         let is_pageable = source.place == MemoryKind::Pageable || target.place == MemoryKind::Pageable;
         let _guard = is_pageable.then(softacl_memory::segv::enter);
-        self.queue(at, Move::Copy(span))
+        self.queue_between(at, [source.place, target.place], Move::Copy(span))
+    }
+
+    /// The kinds of a linear copy in the emulated version.
+    fn linear_kinds(&self) -> &'static [i32] {
+        &KINDS[..KINDS.len().min(self.machine.config.cann.copy_kinds as usize)]
     }
 
     /// Queues a copy whose bytes are taken during the call, so that the source may change immediately.
@@ -188,11 +196,11 @@ fn check_count(count: usize, capacity: usize) -> Result<()> {
     Ok(())
 }
 
-fn check_alignment(target: usize, source: usize) -> Result<()> {
+fn check_alignment(target: usize, source: usize, alignment: usize) -> Result<()> {
     for (name, address) in [("destination", target), ("source", source)] {
-        if address % ALIGNMENT != 0 {
+        if address % alignment != 0 {
             return fail(Error::Parameter(format!(
-                "{name} address {address:#x} is not aligned to {ALIGNMENT} bytes, which strict mode requires"
+                "{name} address {address:#x} is not aligned to {alignment} bytes, which strict mode requires for this version"
             )));
         }
     }

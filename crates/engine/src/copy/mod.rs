@@ -25,7 +25,8 @@ pub use reduce::ReduceRequest;
 use crate::caller::{Caller, Submission};
 use crate::observer::AccessKind;
 use crate::observer::Advisory;
-use crate::task::Task;
+use crate::task::moves::Move;
+use crate::task::{Control, DeferredFailure, Task};
 use direction::Direction;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{CachePolicy, Span};
@@ -38,7 +39,45 @@ impl<'a> Caller<'a> {
         self.machine.submit(at.key, at.stream, at.context, task).map(|_| ())
     }
 
-    /// Refuses a range that exceeds its allocation, and two devices that cannot access each other.
+    /// Submits a task that accesses memory of devices. If the device of the stream cannot access it, or the two devices
+    /// cannot access each other, the task is accepted and fails when it runs; with strict peer access the call is
+    /// refused. Copies between host and device need no peer access.
+    fn queue_between(&self, at: Submission<'_>, places: [MemoryKind; 2], task: Move) -> Result<()> {
+        let [MemoryKind::Device(from), MemoryKind::Device(to)] = places else { return self.queue(at, task) };
+        let own = at.stream.device();
+        if from == own && to == own {
+            return self.queue(at, task);
+        }
+        let pairs = [(from, to), (own, from), (own, to)];
+        match pairs.into_iter().try_for_each(|(one, other)| self.check_peers_of_call(one, other)) {
+            Ok(()) => self.queue(at, task),
+            Err(error) if self.machine.config.strict_peer => Err(error),
+            Err(error) => {
+                let failure = DeferredFailure { error: *error, kind: task.kind(), run: None };
+                self.queue(at, Control::Fail(Box::new(failure)))
+            }
+        }
+    }
+
+    /// Refuses two devices that cannot access each other, and advises about access in one direction only.
+    fn check_peers_of_call(&self, one: u32, other: u32) -> Result<()> {
+        let machine = self.machine;
+        machine.check_peers(one, other)?;
+        if let (Some(_), Some((device, peer))) = (&machine.observer, machine.one_way_peer(one, other)) {
+            machine.advise(|| Advisory::OneWayPeer { device, peer });
+        }
+        Ok(())
+    }
+
+    /// Requirements of a blocking copy between devices: peer access, and no mapped memory.
+    #[cold]
+    fn check_blocking_between(&self, from: (u32, usize), to: (u32, usize)) -> Result<()> {
+        self.check_peers_of_call(from.0, to.0)?;
+        let is_mapped = |address| self.machine.memory.reserved.contains(address);
+        if is_mapped(from.1) || is_mapped(to.1) { fail(Error::MappedBetweenDevices) } else { Ok(()) }
+    }
+
+    /// Refuses a range that exceeds its allocation.
     #[inline]
     fn span(&self, target: ResolvedAddress, source: ResolvedAddress, len: usize) -> Result<Span> {
         // Ranges with a known allocation first: exceeding it is a more precise error than an address overflow.
@@ -51,9 +90,6 @@ impl<'a> Caller<'a> {
                 target.covers("destination", len)?;
                 source.covers("source", len)?;
             }
-        }
-        if let (MemoryKind::Device(from), MemoryKind::Device(to)) = (source.place, target.place) {
-            self.machine.check_peers(from, to)?;
         }
         Ok(Span { target: target.reach, source: source.reach, len })
     }
@@ -143,6 +179,7 @@ fn not_null(address: usize, name: &'static str) -> Result<()> {
     if address == 0 { fail(Error::Null(name)) } else { Ok(()) }
 }
 
+/// Refuses a copy kind that the emulated version or the call does not have.
 fn kind_in(kind: i32, allowed: &[i32]) -> Result<()> {
     if allowed.contains(&kind) {
         return Ok(());

@@ -6,6 +6,7 @@ use crate::copy::{kind_in, kinds, not_null};
 use crate::observer::AccessKind;
 use crate::task::moves::{Move, Plane};
 use softacl_errors::{Error, Result, fail};
+use softacl_memory::MemoryKind;
 
 /// Limits of specification 1.4.
 const MAX_HEIGHT: usize = 5_242_880;
@@ -74,7 +75,7 @@ impl Caller<'_> {
                 "the synchronous 2D copy does not copy within devices; use aclrtMemcpy2dAsync".to_owned(),
             ));
         }
-        let (plane, _) = self.check_plane(request, &[Direction::HostToDevice, Direction::DeviceToHost])?;
+        let (plane, ..) = self.check_plane(request, &[Direction::HostToDevice, Direction::DeviceToHost])?;
         self.blocking_context()?;
         self.copy_rows_now(&plane)
     }
@@ -88,7 +89,7 @@ impl Caller<'_> {
         let explicit = self.explicit_stream(stream)?;
         request.check_size()?;
         let all = [Direction::HostToDevice, Direction::DeviceToHost, Direction::DeviceToDevice];
-        let (plane, blocking) = self.check_plane(request, &all)?;
+        let (plane, places, blocking) = self.check_plane(request, &all)?;
         let at = match self.submission(explicit) {
             Err(error) if *error == Error::NoContext && explicit.is_none() => {
                 return fail(Error::Parameter("no default stream: this thread has no current context".to_owned()));
@@ -97,17 +98,21 @@ impl Caller<'_> {
         };
         if blocking {
             self.check_may_drain(at.stream)?;
-            let (source, target) = (self.memory_kind(request.source)?, self.memory_kind(request.target)?);
-            self.drain_for(at, source, target)?;
+            self.drain_for(at, places[0], places[1])?;
             return self.copy_rows_now(&plane);
         }
-        self.queue(at, Move::Plane(Box::new(plane)))
+        self.queue_between(at, places, Move::Plane(Box::new(plane)))
     }
 
-    /// Validates a 2D copy. Returns the rows, and whether pageable memory makes the copy blocking.
-    fn check_plane(&self, request: PlaneRequest, allowed: &[Direction]) -> Result<(Plane, bool)> {
-        if self.machine.is_root_complex() {
-            return fail(self.machine.unsupported("a 2D copy in RC form"));
+    /// Validates a 2D copy. Returns the rows, the memory kinds of source and destination, and whether pageable memory
+    /// makes the copy blocking.
+    fn check_plane(
+        &self,
+        request: PlaneRequest,
+        allowed: &[Direction],
+    ) -> Result<(Plane, [MemoryKind; 2], bool)> {
+        if self.machine.is_on_chip() {
+            return fail(self.machine.unsupported("a 2D copy on the chip (RC or CPU form)"));
         }
         let finder = self.machine.memory.finder();
         let target = finder.find("destination", request.target)?;
@@ -133,7 +138,7 @@ impl Caller<'_> {
             height: request.height,
         };
         self.advise_kind(request.kind, direction, source, target);
-        Ok((plane, blocks(direction, source.place, target.place)))
+        Ok((plane, [source.place, target.place], blocks(direction, source.place, target.place)))
     }
 
     /// Copies rows on the calling thread, immediately.

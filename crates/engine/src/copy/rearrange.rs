@@ -97,7 +97,7 @@ impl Caller<'_> {
                 Move::Rearrange(Box::new(Rearranged { plan, value: Some(value), is_constant: true }))
             }
         };
-        self.queue(at, task)
+        self.queue_between(at, [resolved_target.place; 2], task)
     }
 
     /// Resolves one side. Refuses a layout that exceeds the declared size or the allocation.

@@ -69,7 +69,7 @@ impl Caller<'_> {
         }
         let span = self.span(to, from, count)?;
         let reduction = Reduction { target: span.target, source: span.source, len: count, element, operation };
-        self.queue(at, Move::Reduce(Box::new(reduction)))
+        self.queue_between(at, [from.place, to.place], Move::Reduce(Box::new(reduction)))
     }
 
     /// Translates an `aclDataType`.

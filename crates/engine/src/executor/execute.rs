@@ -25,7 +25,7 @@ impl Machine {
             Task::Control(work) => self.execute_control(key, stream, sequence, work),
             Task::Move(work) => {
                 let volume = stream.volume.load(Ordering::Relaxed);
-                TaskOutcome::Finished(self.unless_stopped(stream, || self.move_bytes(work, volume)))
+                TaskOutcome::Finished(self.unless_stopped(stream, || self.move_bytes(work, volume, stream.device())))
             }
         }
     }
@@ -82,7 +82,8 @@ impl Machine {
             Control::Fail(failure) => match failure.run {
                 None => self.unless_stopped(stream, || fail(failure.error)),
                 Some(run) => {
-                    self.fail_run(stream, &run, failure.error.of_task(failure.kind.name(), sequence));
+                    let error = self.as_task_failure(failure.error);
+                    self.fail_run(stream, &run, error.of_task(failure.kind.name(), sequence));
                     Ok(())
                 }
             },
@@ -116,7 +117,7 @@ impl Machine {
             Err(error) => TaskOutcome::Finished(Err(error)),
         };
         let TaskOutcome::Finished(Err(error)) = outcome else { return outcome };
-        self.fail_run(stream, run, error.of_task(node.name(), sequence));
+        self.fail_run(stream, run, self.as_task_failure(*error).of_task(node.name(), sequence));
         TaskOutcome::Finished(Ok(()))
     }
 
@@ -125,7 +126,10 @@ impl Machine {
         match self.advance_condition(stream, &mut progress) {
             Ok(true) => {}
             Ok(false) => return TaskOutcome::Yielded(Task::Control(Control::Resumed(progress))),
-            Err(error) => self.fail_run(stream, &progress.run, error.of_task(progress.node.name(), sequence)),
+            Err(error) => {
+                let error = self.as_task_failure(*error).of_task(progress.node.name(), sequence);
+                self.fail_run(stream, &progress.run, error);
+            }
         }
         TaskOutcome::Finished(Ok(()))
     }
@@ -136,8 +140,8 @@ impl Machine {
         run.fail(error);
     }
 
-    /// Moves bytes, as a part of `volume` bytes that the stream moves together.
-    pub(crate) fn move_bytes(&self, work: Move, volume: usize) -> Result<()> {
+    /// Moves bytes on a device, as a part of `volume` bytes that the stream moves together.
+    pub(crate) fn move_bytes(&self, work: Move, volume: usize, device: u32) -> Result<()> {
         let alone = |span: Span| self.copy_span(span, CachePolicy::of(span.len));
         match work {
             Move::Copy(span) => self.copy_span(span, CachePolicy::of(volume)),
@@ -169,9 +173,29 @@ impl Machine {
                 // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
                 Ok(unsafe { rearranged.plan.run() }.map_err(moves::inaccessible(Span { target, source, len }))?)
             }
-            Move::Described { descriptor, form } => alone(described(&self.memory, descriptor, form)?),
-            Move::Indirect(indirect) => alone(indirect.resolve(&self.memory)?),
+            Move::Described { descriptor, form } => {
+                let span = described(&self.memory, descriptor, form)?;
+                self.check_device_reaches(device, [descriptor, descriptor], span)?;
+                alone(span)
+            }
+            Move::Indirect(indirect) => {
+                let span = indirect.resolve(&self.memory)?;
+                self.check_device_reaches(device, [indirect.source_cell, indirect.target_cell], span)?;
+                alone(span)
+            }
         }
+    }
+
+    /// Refuses addresses that a device has read, and a copy that they describe, if they are on a device that it may not
+    /// access.
+    fn check_device_reaches(&self, device: u32, cells: [usize; 2], span: Span) -> Result<()> {
+        // Both ends of such a copy are on one device.
+        for address in cells.into_iter().chain([self.memory.program_address(span.target)]) {
+            if let Some(other) = self.memory.device_of_mapped(address) {
+                self.check_peers(device, other)?;
+            }
+        }
+        Ok(())
     }
 
     /// Copies one range. Other threads help if it is large.

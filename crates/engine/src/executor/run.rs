@@ -262,7 +262,7 @@ impl Machine {
     /// Records the failure of a task in its stream, and stops the context if its failure mode requires that.
     pub(crate) fn record_failure(&self, key: StreamKey, sequence: u64, name: &str, error: Error) {
         let stream = self.streams.slot(key);
-        let error = error.of_task(name, sequence);
+        let error = self.as_task_failure(error).of_task(name, sequence);
         if let Some(observer) = self.observer() {
             observer.failed(StreamPoint { stream: key, sequence }.into(), &error);
         }

@@ -21,7 +21,7 @@ impl Machine {
                     SubStep::Condition(inner) => progress.enter(inner)?,
                     SubStep::Move(work) => {
                         let volume = work.volume();
-                        self.move_bytes(work, volume)?;
+                        self.move_bytes(work, volume, stream.device())?;
                     }
                     SubStep::Nothing => {}
                 }

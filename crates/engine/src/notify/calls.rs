@@ -158,7 +158,9 @@ impl Caller<'_> {
     pub fn import_notify(&self, text: &str) -> Result<NotifyKey> {
         self.context_or_default()?;
         let malformed = || Error::Parameter(format!("{text:?} is not the key of a notify"));
-        let digits = text.strip_prefix(PREFIX).filter(|digits| digits.len() == 32 && digits.is_ascii());
+        // Upper-case digits would make several texts of one key.
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let digits = text.strip_prefix(PREFIX).filter(|digits| digits.len() == 32 && digits.bytes().all(is_digit));
         let digits = digits.ok_or_else(malformed)?;
         let word = |range: std::ops::Range<usize>| u64::from_str_radix(&digits[range], 16).map_err(|_| malformed());
         let name = SharedName { process: word(0..8)? as u32, descriptor: word(8..16)? as u32, nonce: word(16..32)? };

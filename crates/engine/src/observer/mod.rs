@@ -109,6 +109,8 @@ pub enum Advisory {
     Capacity { declared: usize, room: usize },
     /// Every entry of a batch declares exactly its size as its capacity.
     TightCapacities { entries: usize },
+    /// A copy between two devices, of which only `device` has enabled its peer. Some drivers require both directions.
+    OneWayPeer { device: u32, peer: u32 },
     /// A thread without a context used the configured default device.
     DefaultDevice(u32),
     /// Device memory may be written by something that no callback reports: host code, another process, a value write.

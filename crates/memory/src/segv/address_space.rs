@@ -30,7 +30,8 @@ pub trait PageGuard: Send + Sync {
     fn stepped(&self);
 }
 
-/// Answers the fault handler's questions about an address. Implementations allocate nothing and take no lock.
+/// Answers the fault handler's questions about an address. Implementations allocate nothing and take no lock, except in
+/// `allocated_from`.
 pub trait AddressSpace {
     /// The guard that protects pinned memory, if an observer has one.
     fn guard(&self) -> Option<&dyn PageGuard>;
@@ -39,6 +40,9 @@ pub trait AddressSpace {
     /// True if this is a backing address of device memory. Device memory is writable there, except while it is moved
     /// into a file.
     fn is_backing(&self, address: usize) -> bool;
+    /// Bytes from an address of the machine to the end of its allocation; 0 if it has none. `None` for memory of the
+    /// program. The handler does not ask this, so an implementation may take locks.
+    fn allocated_from(&self, address: usize) -> Option<usize>;
     /// Writes which device memory is at an address. Writes nothing for other addresses.
     fn describe(&self, address: usize, line: &mut dyn fmt::Write) -> fmt::Result;
 }

@@ -4,6 +4,7 @@
 //! the address and thereby allows the access; that it is mapped is not required. Except for [`try_write`], the caller
 //! holds a [`FaultGuard`](super::FaultGuard).
 
+use super::address_space::consulted;
 use super::guard::enter;
 use crate::bytes::{self, Span};
 
@@ -25,7 +26,8 @@ pub unsafe fn try_write(address: usize, value: &[u8]) -> bool {
     unsafe { bytes::write(address, value) }.is_ok()
 }
 
-/// Returns `true` if an array that the program passed can be read. Reads one byte of every page.
+/// Returns `true` if an array that the program passed can be read. Reads one byte of every page. An array in memory of
+/// the machine ends with its allocation, because all of that memory can be read.
 ///
 /// # Safety
 ///
@@ -42,8 +44,16 @@ pub unsafe fn is_readable(address: usize, len: usize) -> bool {
         if next == 0 || next > last {
             return true;
         }
+        if at == address && !is_in_allocation(address, len) {
+            return false;
+        }
         at = next;
     }
+}
+
+/// True if a range is not in memory of the machine, or in one allocation there.
+fn is_in_allocation(address: usize, len: usize) -> bool {
+    consulted().and_then(|space| space.allocated_from(address)).is_none_or(|bytes| len <= bytes)
 }
 
 /// Reads a NUL-terminated string that the program passed, without its NUL. `None` if it is not readable or longer than

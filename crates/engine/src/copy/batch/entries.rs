@@ -82,10 +82,10 @@ impl<'a> Entries<'a> {
     #[inline]
     pub(super) fn check_async_entry(&self, index: usize) -> Result<()> {
         if self.sizes[index] == 0 {
-            return fail(Error::Parameter(format!("entry {index} has no bytes, while others have")));
+            return fail(Error::Parameter("it has no bytes, while others have".to_owned()));
         }
         self.check_elements(index)
-            .map_err(|(side, _)| Box::new(Error::Parameter(format!("the {side} of entry {index} is NULL"))))
+            .map_err(|(side, _)| Box::new(Error::Parameter(format!("the {side} is NULL"))))
     }
 
     /// Fails with the side and address of an element that is NULL.

@@ -26,6 +26,8 @@ const MAX_SYNC: usize = 4096;
 /// Location types of the API.
 const HOST: i32 = 0;
 const DEVICE: i32 = 1;
+const UNREGISTERED: i32 = 2;
+const MANAGED: i32 = 3;
 const HOST_NUMA: i32 = 4;
 
 /// A batch, as the program passes it. `None` is a NULL array.
@@ -57,6 +59,11 @@ pub enum FailIndex {
     Entry(usize),
 }
 
+/// The failure of an entry. Its message names the entry, because not every form of the call has a fail index.
+fn of_entry(index: usize, error: Box<Error>) -> BatchFailure {
+    BatchFailure { error: Box::new(Error::Entry { index, error }), index: FailIndex::Entry(index) }
+}
+
 fn untouched(error: Box<Error>) -> BatchFailure {
     BatchFailure { error, index: FailIndex::Untouched }
 }
@@ -80,7 +87,7 @@ impl Caller<'_> {
         let mut spans = self.list_for(&entries)?;
         let finder = self.machine.memory.finder();
         for (index, attribute) in entries.with_attributes() {
-            let entry = |error| BatchFailure { error, index: FailIndex::Entry(index) };
+            let entry = |error| of_entry(index, error);
             if entries.sizes[index] == 0 {
                 continue;
             }
@@ -132,7 +139,7 @@ impl Caller<'_> {
                 Ok(checked) => checked,
                 Err(error) => {
                     self.queue_batch(&mut spans, at)?;
-                    return Err(BatchFailure { error, index: FailIndex::Entry(index) });
+                    return Err(of_entry(index, error));
                 }
             };
             let span = checked.span;
@@ -171,7 +178,7 @@ impl Caller<'_> {
             let checked = entries
                 .check_async_entry(index)
                 .and_then(|()| self.check_entry(&finder, entries, index, attribute))
-                .map_err(|error| BatchFailure { error, index: FailIndex::Entry(index) })?;
+                .map_err(|error| of_entry(index, error))?;
             any_pageable |= checked.is_pageable();
             spans.push(checked.span);
             scan.cache_allocations(checked.target, checked.source);
@@ -260,7 +267,7 @@ impl Caller<'_> {
         check_location("source", source, attribute.source)?;
         if target.place.is_device() == source.place.is_device() {
             return fail(Error::Parameter(format!(
-                "entry {index} goes from {} to {}; a batch copies between host and device only",
+                "it goes from {} to {}, and a batch copies between host and device only",
                 source.place.describe(),
                 target.place.describe()
             )));
@@ -294,13 +301,23 @@ fn check_location(side: &'static str, resolved: ResolvedAddress, declared: Locat
         return Ok(());
     }
     fail(Error::Parameter(format!(
-        "the {side} at {:#x} is {}, but was declared with location type {} and id {}{}",
-        resolved.address,
+        "{side} is {}, declared {} (its address is {:#x})",
         resolved.place.describe(),
-        declared.kind,
-        declared.device,
-        if declared.kind == 2 { " (UNREGISTERED never matches: declare pageable host memory as HOST)" } else { "" }
+        describe_declared(declared),
+        resolved.address,
     )))
+}
+
+/// A declared location in words.
+fn describe_declared(declared: Location) -> String {
+    match declared.kind {
+        HOST => "host".to_owned(),
+        DEVICE => format!("device {}", declared.device),
+        UNREGISTERED => "unregistered, which never matches: declare pageable host memory as host".to_owned(),
+        MANAGED => format!("managed memory of device {}", declared.device),
+        HOST_NUMA => format!("host, NUMA node {}", declared.device),
+        other => format!("with location type {other}, which does not exist"),
+    }
 }
 
 fn batch(spans: Spans) -> Batch {
