@@ -7,6 +7,7 @@
 #include "../expect.h"
 #include "../peer.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -95,6 +96,18 @@ static int same_user(struct peer parent)
     struct keys keys;
     peer_receive(parent, &keys, sizeof keys);
     import_all(keys, 0);
+    /* A key with the same digits in upper case is another text. Every key has letters, apart from one in 10^9. */
+    struct keys upper = keys;
+    for (char *c = upper.memory; *c != '\0'; c++) {
+        *c = (char)toupper((unsigned char)*c);
+    }
+    for (char *c = upper.notify + strlen(upper.notify) - 32; *c != '\0'; c++) {
+        *c = (char)toupper((unsigned char)*c);
+    }
+    void *pointer = NULL;
+    aclrtNotify notify = NULL;
+    EXPECT_CODE(aclrtIpcMemImportByKey(&pointer, upper.memory, 0), 107000);
+    EXPECT_CODE(aclrtNotifyImportByKey(&notify, upper.notify, 0), 107000);
     /* One wrong character. */
     keys.memory[20] = keys.memory[20] == 'a' ? 'b' : 'a';
     size_t last = strlen(keys.notify) - 1;

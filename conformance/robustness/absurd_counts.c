@@ -1,8 +1,69 @@
 // soc: Ascend910B
 // softacl-only
-/* An absurd number of attributes is refused without iterating over them, even if
- * the array lies in pinned memory, where billions of elements would be readable. */
-#include "../expect.h"
+// expects: B1
+/* An absurd count is refused without iterating over the elements, even if the array lies in pinned memory, where
+ * billions of elements would be readable: it ends with its allocation. */
+#include "../batch/variants.h"
+
+#include "acl/acl_op.h"
+
+/* Seconds that all absurd calls together may take. Iterating over the elements of one takes longer. */
+#define LIMIT 2.0
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void check_batches(void *pinned, aclrtStream stream)
+{
+    void *device = device_memory(4096);
+    void **dsts = (void **)pinned, **srcs = (void **)pinned;
+    size_t *sizes = (size_t *)pinned, indexes[1] = {0};
+    aclrtMemcpyBatchAttr attrs[1] = {host_to_device()};
+    const size_t counts[] = {513, 1 << 20, (size_t)1 << 28, (size_t)1 << 32, (size_t)1 << 61, SIZE_MAX};
+    memset(pinned, 0, 4096);
+    for (int filled = 0; filled < 2; filled++) {
+        for (int f = 0; f < VARIANTS; f++) {
+            for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+                struct batch b = {dsts, sizes, srcs, sizes, counts[i], attrs, indexes, 1};
+                size_t index = 0;
+                EXPECT_CODE(batch_call((enum variant)f, b, &index, stream), 100000);
+                size_t one[1] = {1};
+                void *target[1] = {device}, *source[1] = {pinned};
+                struct batch many = {target, one, source, one, 1, (aclrtMemcpyBatchAttr *)pinned, sizes, counts[i]};
+                EXPECT_FAILS(batch_call((enum variant)f, many, &index, stream));
+            }
+        }
+        sizes[0] = 1;
+    }
+    EXPECT_OK(aclrtFree(device));
+}
+
+static void check_operators(void *pinned)
+{
+    aclopAttr *attributes = aclopCreateAttr();
+    EXPECT_CODE(aclopSetAttrListInt(attributes, "a", INT32_MAX, (const int64_t *)pinned), 100000);
+    EXPECT_CODE(aclopSetAttrListInt(attributes, "a", 513, (const int64_t *)pinned), 100000);
+    EXPECT_OK(aclopSetAttrListInt(attributes, "a", 512, (const int64_t *)pinned));
+    EXPECT_CODE(aclopSetAttrListFloat(attributes, "a", INT32_MAX, (const float *)pinned), 100000);
+    EXPECT_CODE(aclopSetAttrListBool(attributes, "a", INT32_MAX, (const uint8_t *)pinned), 100000);
+    const int numbers[1] = {INT32_MAX};
+    const int64_t *const lists[1] = {(const int64_t *)pinned};
+    EXPECT_CODE(aclopSetAttrListListInt(attributes, "a", 1, numbers, lists), 100000);
+    EXPECT_CODE(aclopSetAttrListListInt(attributes, "a", INT32_MAX, (const int *)pinned, (const int64_t *const *)pinned),
+                100000);
+    aclopDestroyAttr(attributes);
+    const int64_t shape[1] = {1};
+    aclTensorDesc *tensor = aclCreateTensorDesc(ACL_INT8, 1, shape, ACL_FORMAT_ND);
+    EXPECT_CODE(aclSetTensorConst(tensor, pinned, (size_t)4 << 30), 100000);
+    EXPECT_CODE(aclSetTensorConst(tensor, pinned, 4097), 100000);
+    EXPECT_CODE(aclSetTensorConst(tensor, pinned, SIZE_MAX), 100000);
+    EXPECT_OK(aclSetTensorConst(tensor, pinned, 4096));
+    aclDestroyTensorDesc(tensor);
+}
 
 int main(void)
 {
@@ -15,6 +76,13 @@ int main(void)
     config.numAttrs = 0;
     REQUIRE_OK(aclrtMallocWithCfg(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST, &config));
     REQUIRE_OK(aclrtFree(device));
+
+    aclrtStream stream = new_stream();
+    double start = seconds();
+    check_batches(pinned, stream);
+    check_operators(pinned);
+    EXPECT_TRUE(seconds() - start < LIMIT, "%.1f s", seconds() - start);
+    EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtFreeHost(pinned));
     REQUIRE_OK(aclrtResetDevice(0));
     return finish();

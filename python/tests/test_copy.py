@@ -375,6 +375,60 @@ def test_descriptor_size_depends_on_the_chip() -> None:
     assert run_python(program, SOFTACL_SOC="Ascend310P").strip() == "(0, 207000)"
 
 
+DESCRIPTOR_PROGRAM = """
+import acl, struct, sys
+from acl import rt
+devices = int(sys.argv[1])
+def need(ret):
+    assert ret == 0, ret
+assert rt.set_device(0) == 0
+size, ret = rt.get_memcpy_desc_size(6)
+if ret != 0:
+    print(ret)
+    sys.exit()
+stream, ret = rt.create_stream()
+need(ret)
+def on(device):
+    need(rt.set_device(device))
+    made = [rt.malloc(n, 0) for n in (size, 1000, 1000)]
+    assert all(ret == 0 for _, ret in made)
+    return [address for address, _ in made]
+results = []
+data = bytes(range(250)) * 4
+for device in range(devices):
+    descriptor, source, target = on(device)
+    need(rt.set_device(0))
+    need(rt.memcpy(source, 1000, acl.util.bytes_to_ptr(data), 1000, 1))
+    need(rt.memset(target, 1000, 0, 1000))
+    need(rt.set_memcpy_desc(descriptor, 6, source, target, 1000, 0)[1])
+    need(rt.memcpy_async_with_desc(descriptor, 6, stream))
+    waited = rt.synchronize_stream(stream)
+    buffer, ret = rt.malloc_host(1000)
+    need(rt.memcpy(buffer, 1000, target, 1000, 2))
+    results.append((waited, acl.util.ptr_to_bytes(buffer, 1000) == data))
+    need(rt.free_host(buffer))
+print(results)
+"""
+
+
+@pytest.mark.parametrize(
+    ("soc", "form", "expected"),
+    [
+        # The descriptor and its data on the device of the stream, then on another one.
+        ("Ascend910B", "EP", "[(0, True), (507001, False)]"),
+        ("Ascend910C", "EP", "[(0, True), (0, True)]"),
+        ("Ascend950", "EP", "[(0, True), (507001, False)]"),
+        ("Ascend310B", "EP", "[(0, True), (507013, False)]"),
+        ("Ascend310B", "RC", "[(0, True), (507013, False)]"),
+        ("Ascend310P", "EP", "207000"),
+        ("Ascend910A", "EP", "207000"),
+    ],
+)
+def test_descriptors_on_every_chip(soc: str, form: str, expected: str) -> None:
+    output = run_python(DESCRIPTOR_PROGRAM, "2", SOFTACL_SOC=soc, SOFTACL_FORM=form)
+    assert output.strip() == expected
+
+
 def test_descriptor_can_be_used_repeatedly(descriptor: int, stream: int) -> None:
     source, target = device_bytes(pattern(1000)), device_bytes(bytes(1000))
     # The source comes before the destination, and the call returns the descriptor.

@@ -19,6 +19,7 @@ from support import (
     STREAM_TIMEOUT,
     SUCCESS,
     blocked_stream,
+    create_stream,
     device_bytes,
     malloc,
     on_new_thread,
@@ -172,14 +173,22 @@ def test_copies_between_devices_require_peer_access() -> None:
     assert rt.set_device(1) == SUCCESS
     target = malloc(1000)
     assert rt.memcpy(target, 1000, source, 1000, D2D) != SUCCESS
+    # A queued copy is accepted and fails at the wait.
+    stream = create_stream()
+    assert rt.memcpy_async(target, 1000, source, 1000, D2D, stream) == SUCCESS
+    assert rt.synchronize_stream(stream) == 507001
+    # One call is enough, for copies in either direction.
     assert rt.device_enable_peer_access(0, 0) == SUCCESS
-    assert rt.set_device(0) == SUCCESS
-    assert rt.device_enable_peer_access(1, 0) == SUCCESS
+    assert rt.device_enable_peer_access(0, 0) == SUCCESS
+    assert rt.device_peer_access_status(1, 0) == (1, SUCCESS)
     assert rt.device_peer_access_status(0, 1) == (1, SUCCESS)
     assert rt.memcpy(target, 1000, source, 1000, D2D) == SUCCESS
     assert read(target, 1000) == data
-    assert rt.device_disable_peer_access(1) == SUCCESS
-    assert rt.device_disable_peer_access(1) != SUCCESS
+    assert rt.memcpy_async(source, 1000, target, 1000, D2D, stream) == SUCCESS
+    assert rt.synchronize_stream(stream) == SUCCESS
+    assert rt.destroy_stream(stream) == SUCCESS
+    assert rt.device_disable_peer_access(0) == SUCCESS
+    assert rt.device_disable_peer_access(0) != SUCCESS
     assert rt.device_peer_access_status(0, 1) == (0, SUCCESS)
 
 

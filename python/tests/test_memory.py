@@ -112,7 +112,12 @@ def test_thread_without_a_context_can_free_but_not_allocate() -> None:
     assert on_new_thread(lambda: (rt.free(device), rt.free_host(host))) == (SUCCESS, SUCCESS)
 
 
-@pytest.mark.parametrize("attribute", [0, 1, 4])
+def test_get_mem_info_of_missing_memory_is_zero() -> None:
+    for attribute in [0, 2, 3, 6, 7]:  # DDR, on a chip with HBM
+        assert rt.get_mem_info(attribute) == (0, 0, SUCCESS)
+
+
+@pytest.mark.parametrize("attribute", [1, 4, 12])
 def test_get_mem_info_reflects_allocations(attribute: int) -> None:
     free, total, ret = rt.get_mem_info(attribute)
     assert ret == SUCCESS and 0 < free <= total
@@ -207,6 +212,8 @@ def test_host_register_refuses_wrong_arguments(page: int) -> None:
     assert rt.host_register(0, 4096, 0) == (0, INVALID_PARAM)
     assert rt.host_register(page, 0, 0) == (0, INVALID_PARAM)
     assert rt.host_register(page, 4096, 1) == (0, NOT_SUPPORTED)
+    assert rt.host_register(page, 4096, 8) == (0, NOT_SUPPORTED)  # read-only
+    assert rt.host_register(page + 64, 64, 0) == (0, PARAM_INVALID)
     assert rt.host_unregister(0) == INVALID_PARAM
     assert on_new_thread(lambda: rt.host_register(page, 4096, 0)) == (0, CONTEXT_NULL)
 
@@ -222,6 +229,10 @@ def test_host_register_v2_checks_its_flags(page: int) -> None:
     assert rt.host_unregister(page) == SUCCESS
     assert rt.host_register_v2(page, 4096, 0) == PARAM_INVALID
     assert rt.host_register_v2(page, 4096, 1) == PARAM_INVALID
+    assert rt.host_register_v2(page, 4096, 2 | 4) == NOT_SUPPORTED
+    pinned = malloc_host(4096)
+    assert rt.host_register_v2(pinned, 4096, 0x10000000) == ALREADY_REGISTERED
+    assert rt.free_host(pinned) == SUCCESS
     assert rt.host_register_v2(0, 4096, 2) == INVALID_PARAM
     assert rt.host_register_v2(page, 0, 2) == INVALID_PARAM
 

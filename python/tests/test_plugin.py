@@ -85,12 +85,12 @@ def test_unobserved_error_fails_the_test(tmp_path):
         def test_observed(softacl):
             stream, ret = softacl.rt.create_stream()
             launch(softacl, stream)
-            assert softacl.rt.synchronize_stream(stream) == 507013
+            assert softacl.rt.synchronize_stream(stream) == 507001
         """,
     )
     assert code == 1, output
     assert "1 failed, 1 passed" in output
-    assert "asynchronous errors that no wait returned" in output and "507013" in output
+    assert "asynchronous errors that no wait returned" in output and "507001" in output
 
 
 def test_failures_and_crashes_are_reported(tmp_path):

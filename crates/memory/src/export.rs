@@ -262,6 +262,9 @@ mod tests {
             (key.process, None, None)
         );
         assert_ne!(ExportKey::fresh_number().unwrap(), small);
+        let letters = ExportKey { secret: [0xab; SECRET], ..key };
+        assert_eq!(ExportKey::from_text(&letters.text()), Some(letters));
+        assert_eq!(ExportKey::from_text(&letters.text().to_uppercase()), None);
     }
 
     #[test]

@@ -3,7 +3,8 @@
  * Access of one device to the memory of another, required for copies between them. Imports from other
  * processes have a separate flag, see rt/ipc.h.
  *
- * Peer access is enabled per direction; enable it on both devices:
+ * Peer access is enabled per direction. One call, on either device, is enough for copies between the
+ * two; some drivers require both:
  *
  *     aclrtSetDevice(0); aclrtDeviceEnablePeerAccess(1, 0);
  *     aclrtSetDevice(1); aclrtDeviceEnablePeerAccess(0, 0);
@@ -35,7 +36,7 @@ ACL_FUNC_VISIBILITY aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, u
 ACL_FUNC_VISIBILITY aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
 
 /**
- * Sets *status to 1 if both devices have enabled access to each other, else to 0. Caution: peerDeviceId
+ * Sets *status to 1 if copies between the two devices are allowed, else to 0. Caution: peerDeviceId
  * is a physical id, deviceId a user id. status NULL -> 100000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId,
