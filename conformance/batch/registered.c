@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950
+// expects: B1
 /* Registered host memory in batches is pinned: the queued forms return before the copies run. Entries with other host
  * memory beside it make the call wait. */
 #include "variants.h"

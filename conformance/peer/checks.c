@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// expects: C2
+// expects: C2 M1
 /* Peer access: argument checks and their order, and the products without it (5). Needs two devices. */
 #include "../expect.h"
 
