@@ -53,8 +53,8 @@ static void check_operators(void *pinned)
     const int numbers[1] = {INT32_MAX};
     const int64_t *const lists[1] = {(const int64_t *)pinned};
     EXPECT_CODE(aclopSetAttrListListInt(attributes, "a", 1, numbers, lists), 100000);
-    EXPECT_CODE(aclopSetAttrListListInt(attributes, "a", INT32_MAX, (const int *)pinned, (const int64_t *const *)pinned),
-                100000);
+    const int64_t *const *many = (const int64_t *const *)pinned;
+    EXPECT_CODE(aclopSetAttrListListInt(attributes, "a", INT32_MAX, (const int *)pinned, many), 100000);
     aclopDestroyAttr(attributes);
     const int64_t shape[1] = {1};
     aclTensorDesc *tensor = aclCreateTensorDesc(ACL_INT8, 1, shape, ACL_FORMAT_ND);

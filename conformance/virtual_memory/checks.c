@@ -76,7 +76,8 @@ static void check_physical(size_t granule)
         EXPECT_OK(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &size));
         EXPECT_TRUE(size == (size_t)1 << 30, "%zu", size);
     } else { /* no pages of 1 GiB on 310B, 310P and 910 */
-        EXPECT_SOFTACL_CODE(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &size), 207000);
+        EXPECT_SOFTACL_CODE(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &size),
+                            207000);
     }
     EXPECT_FAILS(aclrtMemGetAllocationGranularity(NULL, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &size));
     EXPECT_FAILS(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, NULL));

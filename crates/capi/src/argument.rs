@@ -240,7 +240,7 @@ impl<T: Copy, P> InPtr<T, P> {
     }
 }
 
-/// Maximum size of an array, in bytes. A count that needs more is a mistake, and the array must not be read to find out.
+/// Maximum size of an array, in bytes. A count that needs more is a mistake, which is found without reading the array.
 const MAX_ARRAY: usize = 1 << 30;
 
 #[cold]

@@ -3,7 +3,6 @@
 use crate::argument::{Argument as _, InMutPtr, NonNullArg, OutPtr};
 use crate::entry::{Call, export};
 use crate::version::chars;
-use crate::virtual_memory::{DDR, GIGANTIC};
 use ascendcl_sys::*;
 use softacl_engine::{DeviceUsage, Error, MemoryKind, Result, fail, segv};
 use softacl_profiles::{Chip, Form, MemoryType};
@@ -20,11 +19,18 @@ const REGISTER_PINNED: u32 = 0x1000_0000;
 /// IO memory and read-only memory: reserved, and not supported.
 const REGISTER_RESERVED: u32 = 0x4 | 0x8;
 const MEMORY_ATTRIBUTES: std::ops::RangeInclusive<i32> = ACL_DDR_MEM..=ACL_MEM_P2P_HUGE1G;
+/// `aclrtMemAttr` values of DDR memory.
+pub(crate) const DDR: [i32; 5] =
+    [ACL_DDR_MEM, ACL_DDR_MEM_HUGE, ACL_DDR_MEM_NORMAL, ACL_DDR_MEM_P2P_HUGE, ACL_DDR_MEM_P2P_NORMAL];
+/// `aclrtMemAttr` values of memory in pages of 1 GiB.
+pub(crate) const GIGANTIC: [i32; 4] = [ACL_HBM_MEM_HUGE1G, ACL_HBM_MEM_P2P_HUGE1G, ACL_MEM_HUGE1G, ACL_MEM_P2P_HUGE1G];
 /// Bits of a policy that select the pages. The others are flags.
 const PAGE_POLICY: i32 = 0xff;
 
 export! {
-    fn aclrtMalloc(pointer: OutPtr<*mut c_void>, size: usize, policy: i32) |call| { allocate(call, pointer, size, policy) }
+    fn aclrtMalloc(pointer: OutPtr<*mut c_void>, size: usize, policy: i32) |call| {
+        allocate(call, pointer, size, policy)
+    }
     fn aclrtMallocAlign32(pointer: OutPtr<*mut c_void>, size: usize, policy: i32) |call| {
         allocate(call, pointer, size, policy)
     }

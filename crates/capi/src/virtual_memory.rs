@@ -2,16 +2,12 @@
 
 use crate::argument::{InMutPtr, InPtr, NonNullArg, OutPtr, UntypedPtr};
 use crate::entry::{Call, export};
-use crate::memory::require_gigantic_pages;
+use crate::memory::{DDR, GIGANTIC, require_gigantic_pages};
 use ascendcl_sys::*;
 use softacl_engine::{Error, MemoryLocation, PhysicalRequest, Result, Rights, fail, segv};
 use softacl_faults::system::try_collect;
 use std::ffi::c_void;
 
-/// `aclrtMemAttr` values of DDR memory.
-pub(crate) const DDR: [i32; 5] = [ACL_DDR_MEM, ACL_DDR_MEM_HUGE, ACL_DDR_MEM_NORMAL, ACL_DDR_MEM_P2P_HUGE, ACL_DDR_MEM_P2P_NORMAL];
-/// `aclrtMemAttr` values of memory in pages of 1 GiB.
-pub(crate) const GIGANTIC: [i32; 4] = [ACL_HBM_MEM_HUGE1G, ACL_HBM_MEM_P2P_HUGE1G, ACL_MEM_HUGE1G, ACL_MEM_P2P_HUGE1G];
 const HUGE_PAGE: usize = 2 << 20;
 const GIANT_PAGE: usize = 1 << 30;
 /// `ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION`.

@@ -11,6 +11,7 @@ use softacl_errors::{Error, MemoryPool, Result, fail};
 use softacl_memory::bytes;
 use softacl_memory::extent::PAGE;
 use softacl_memory::heap::Idle;
+use softacl_memory::region::HUGE_PAGE;
 use softacl_memory::{Memory, MemoryKind, Usage};
 
 /// Free and total memory of a device, in bytes.
@@ -111,7 +112,8 @@ impl Caller<'_> {
         let found = self.machine.memory.finder().find("freed", address);
         match found.ok().and_then(|resolved| resolved.extent).filter(|extent| extent.start != address) {
             Some(extent) => {
-                let inside = format!("is byte {} of the allocation at {:#x}, and", address - extent.start, extent.start);
+                let inside =
+                    format!("is byte {} of the allocation at {:#x}, and", address - extent.start, extent.start);
                 Error::NotAStart { address, whose: inside }
             }
             None => Error::NotAStart { address, whose },
@@ -222,7 +224,6 @@ impl Caller<'_> {
 
 /// Allocations above this size are in huge pages, others in small ones: the policy HUGE_FIRST.
 const SMALL_PAGES_MAX: usize = 1 << 20;
-const HUGE_PAGE: usize = 2 << 20;
 
 /// The page size of an allocation of device memory.
 pub(crate) fn device_page(size: usize) -> usize {

@@ -331,7 +331,7 @@ pub fn without_size_signal<T>(operation: impl FnOnce() -> io::Result<T>) -> io::
     let result = operation();
     if !was_blocked {
         let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: both sets are initialized, as above. The signal is taken from the queue of this thread, if it is there.
+        // SAFETY: both sets are initialized, as above. Takes the signal out of the queue of this thread, if it is there.
         unsafe {
             libc::sigtimedwait(signals.as_ptr(), ptr::null_mut(), &now);
             libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());

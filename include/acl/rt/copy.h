@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/** Direction of a copy. ACL_MEMCPY_DEFAULT is usually sufficient. */
+/** Direction of a copy. ACL_MEMCPY_DEFAULT is usually sufficient. 5 to 7 do not exist up to CANN 8.1. */
 typedef enum aclrtMemcpyKind {
     ACL_MEMCPY_HOST_TO_HOST = 0,           /**< supported by aclrtMemcpy only */
     ACL_MEMCPY_HOST_TO_DEVICE = 1,         /**< upload */

@@ -198,11 +198,12 @@ ACL_FUNC_VISIBILITY aclError aclrtMemInvalidate(void *devPtr, size_t size);
 /**
  * Registers host memory for devices and returns its device address. That address is for kernels;
  * copies take the host address and are asynchronous for registered memory. The range must start at a
- * page boundary (4 KiB).
+ * page boundary of the host.
  *
  *   100000   ptr or devPtr NULL; size 0
- *   207000   bits in type other than IOMEMORY and READONLY; chip without the feature
+ *   207000   another type than MAPPED (IOMEMORY and READONLY are reserved); chip without the feature
  *   107002   no current context
+ *   107000   the address is not aligned to a page
  *   507910   the range is already registered
  */
 ACL_FUNC_VISIBILITY aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
@@ -210,7 +211,8 @@ ACL_FUNC_VISIBILITY aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHo
 
 /**
  * Registers host memory with ACL_HOST_REG_* bits; aclrtHostGetDevicePointer returns the device address
- * if MAPPED is set. flag 0 or unknown bits -> 107000, already registered -> 507910.
+ * if MAPPED is set. flag 0, unknown bits or an unaligned address -> 107000, IOMEMORY and READONLY ->
+ * 207000, already registered, or PINNED on memory that is pinned already -> 507910.
  */
 ACL_FUNC_VISIBILITY aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
 
@@ -235,8 +237,9 @@ ACL_FUNC_VISIBILITY aclError aclrtPointerGetAttributes(const void *ptr,
                                                        aclrtPtrAttributes *attributes);
 
 /**
- * Returns free and total bytes of one kind of memory on the current device. NULL -> 100000, unknown
- * kind of memory -> 107016.
+ * Returns free and total bytes of one kind of memory on the current device, both 0 if the chip lacks
+ * it. HBM is answered by every chip, with the memory that it has. NULL -> 100000, values outside the
+ * enumeration -> 107016.
  */
 ACL_FUNC_VISIBILITY aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 

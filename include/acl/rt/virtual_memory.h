@@ -60,7 +60,7 @@ typedef struct aclrtMemFabricHandle {
     uint8_t data[128];
 } aclrtMemFabricHandle;
 
-/** Access flags of mapped memory. */
+/** Access flags of mapped memory. Only READWRITE can be set. */
 typedef enum aclrtMemAccessFlags {
     ACL_RT_MEM_ACCESS_FLAGS_NONE = 0x0,
     ACL_RT_MEM_ACCESS_FLAGS_READ = 0x1,

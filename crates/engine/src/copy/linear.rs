@@ -200,7 +200,7 @@ fn check_alignment(target: usize, source: usize, alignment: usize) -> Result<()>
     for (name, address) in [("destination", target), ("source", source)] {
         if address % alignment != 0 {
             return fail(Error::Parameter(format!(
-                "{name} address {address:#x} is not aligned to {alignment} bytes, which strict mode requires for this version"
+                "{name} address {address:#x} is not aligned to {alignment} bytes, which strict mode requires"
             )));
         }
     }

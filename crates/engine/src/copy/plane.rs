@@ -106,11 +106,7 @@ impl Caller<'_> {
 
     /// Validates a 2D copy. Returns the rows, the memory kinds of source and destination, and whether pageable memory
     /// makes the copy blocking.
-    fn check_plane(
-        &self,
-        request: PlaneRequest,
-        allowed: &[Direction],
-    ) -> Result<(Plane, [MemoryKind; 2], bool)> {
+    fn check_plane(&self, request: PlaneRequest, allowed: &[Direction]) -> Result<(Plane, [MemoryKind; 2], bool)> {
         if self.machine.is_on_chip() {
             return fail(self.machine.unsupported("a 2D copy on the chip (RC or CPU form)"));
         }

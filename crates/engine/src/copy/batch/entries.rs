@@ -84,8 +84,7 @@ impl<'a> Entries<'a> {
         if self.sizes[index] == 0 {
             return fail(Error::Parameter("it has no bytes, while others have".to_owned()));
         }
-        self.check_elements(index)
-            .map_err(|(side, _)| Box::new(Error::Parameter(format!("the {side} is NULL"))))
+        self.check_elements(index).map_err(|(side, _)| Box::new(Error::Parameter(format!("the {side} is NULL"))))
     }
 
     /// Fails with the side and address of an element that is NULL.
