@@ -93,6 +93,7 @@ fn wrong_options_are_reported_before_the_program_starts() {
         (["--host-memory", "1KiB"], "1KiB"),
         (["--schedule", "soon"], "soon"),
         (["--strict", "everything"], "everything"),
+        (["--strict", "align,nothing"], "nothing"),
         (["--faults", "copi=lost"], "did you mean copy?"),
         (["--faults", "copy=slow 20"], "a time needs a unit, such as 20ms"),
         (["--faults", "copy[device=99]=lost"], "device 99 does not exist"),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::files::{entries, last_part};
 
 /// Findings that the checker can report. Each must have a case.
-pub const FINDINGS: [&str; 27] = [
+pub const FINDINGS: [&str; 28] = [
     "H1", "H2", "H3", "S1", "S2", "S3", "L1", "L2", "L3", "L4", "C1", "C2", "C3", "K1", "P1", "B1", "B2", "B3", "B4",
     "B5", "A1", "A2", "M1", "M2", "U1", "O1", "D1", "R1",
 ];
