@@ -48,8 +48,12 @@ impl<'a> Caller<'a> {
         if from == own && to == own {
             return self.queue(at, task);
         }
-        let pairs = [(from, to), (own, from), (own, to)];
-        match pairs.into_iter().try_for_each(|(one, other)| self.check_peers_of_call(one, other)) {
+        let pairs: &[(u32, u32)] = match (own == from || own == to, from == to) {
+            (true, _) => &[(from, to)],
+            (false, true) => &[(own, from)],
+            (false, false) => &[(from, to), (own, from), (own, to)],
+        };
+        match pairs.iter().try_for_each(|&(one, other)| self.check_peers_of_call(one, other)) {
             Ok(()) => self.queue(at, task),
             Err(error) if self.machine.config.strict_peer => Err(error),
             Err(error) => {
