@@ -84,7 +84,7 @@ export! {
             return fail(Error::MemoryAttribute(attribute));
         }
         let mut usage = call.usage()?;
-        if !has_memory(&call.machine().config().profile.chip, attribute) {
+        if !has_memory(call.machine().config().profile.chip, attribute) {
             usage = DeviceUsage { free: 0, total: 0 };
         }
         free.set(usage.free)?;
