@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950
+// softacl-only
 // schedules: all
 // env: ASCEND_RT_VISIBLE_DEVICES=2,0
 // env: SOFTACL_DEVICES=3
