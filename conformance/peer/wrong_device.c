@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend950 Ascend310P Ascend310B Ascend910A
 // softacl-only
 // schedules: all
-/* A stream works on memory of its own device. Work within another device fails like a copy between the two devices,
+/* A stream works on the memory of one device. Work within another device fails like a copy between the two devices,
  * until one of them has enabled peer access; copies between the host and another device need none. */
 #include "../expect.h"
 
