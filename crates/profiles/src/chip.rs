@@ -33,6 +33,8 @@ pub struct Limits {
     pub streams: u32,
     /// Events per device.
     pub events: u32,
+    /// Notifies per device.
+    pub notifies: u32,
 }
 
 #[derive(Debug, Clone, Deserialize)]
