@@ -109,6 +109,8 @@ pub enum Advisory {
     Capacity { declared: usize, room: usize },
     /// Every entry of a batch declares exactly its size as its capacity.
     TightCapacities { entries: usize },
+    /// The address of a value write is not aligned to 8 bytes, which the documentation requires.
+    UnalignedValue(usize),
     /// A thread without a context used the configured default device.
     DefaultDevice(u32),
     /// Device memory may be written by something that no callback reports: host code, another process, a value write.
