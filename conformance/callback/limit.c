@@ -23,9 +23,9 @@ int main(void)
             threads++;
         }
     }
-    /* A subscribed thread may subscribe to another stream. Unsubscribing makes room for another thread. */
+    /* A subscribed thread may subscribe to another stream of its device. Unsubscribing makes room for another thread. */
     int last = STREAMS - 1;
-    EXPECT_OK(aclrtSubscribeReport(1000, streams[1][last]));
+    EXPECT_OK(aclrtSubscribeReport(1000 + STREAMS, streams[1][last]));
     EXPECT_OK(aclrtUnSubscribeReport(1001, streams[0][1]));
     EXPECT_OK(aclrtSubscribeReport(5000, streams[0][1]));
     EXPECT_FAILS(aclrtSubscribeReport(5001, streams[1][last - 1]));

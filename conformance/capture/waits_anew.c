@@ -19,7 +19,7 @@ int main(void)
     EXPECT_OK(aclrtStreamAbort(stream));
     /* Let the timeout of the aborted run pass. */
     EXPECT_OK(aclrtWaitAndResetNotify(notify, other, 1));
-    EXPECT_CODE(aclrtSynchronizeStream(other), 107019);
+    EXPECT_CODE(aclrtSynchronizeStream(other), 107020);
 
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 100), 507046);

@@ -49,6 +49,8 @@ int main(void)
         expect_accepted(create[i], ACL_EVENT_CAPTURE_STREAM_PROGRESS, __LINE__);
         expect_accepted(create[i], ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE, __LINE__);
         expect_accepted(create[i], ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE, __LINE__);
+        expect_accepted(create[i], 0x0e, __LINE__); /* correction 16: a bit without a name, beside known ones */
+        expect_accepted(create[i], ACL_EVENT_SYNC | 0x4, __LINE__);
         /* 4.5: these flags cannot be combined */
         expect_refused(create[i], ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_SYNC, __LINE__);
         expect_refused(create[i], ACL_EVENT_EXTERNAL | ACL_EVENT_SYNC, __LINE__);

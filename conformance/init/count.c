@@ -29,6 +29,13 @@ int main(void)
     EXPECT_OK(aclFinalizeReference(&count));
     EXPECT_TRUE(count == 0, "count %lu", (unsigned long)count);
     EXPECT_CODE(aclFinalizeReference(&count), 100037);
+    EXPECT_CODE(aclFinalizeReference(NULL), 100037);
+    /* Corrections, documented: the pointer may be NULL. */
+    EXPECT_OK(aclInit(NULL));
+    EXPECT_CODE(aclInit(NULL), 100002);
+    EXPECT_OK(aclFinalizeReference(NULL));
+    EXPECT_OK(aclFinalizeReference(&count));
+    EXPECT_TRUE(count == 0, "count %lu", (unsigned long)count);
     EXPECT_CODE(aclFinalize(), 100037);
 
     /* 4.1: aclFinalize releases no objects of the program; 0: no call requires aclInit. */

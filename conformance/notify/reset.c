@@ -49,7 +49,7 @@ int main(void)
     /* The timeout is in seconds. The stream then continues, and the next synchronize call reports the timeout once. */
     EXPECT_OK(aclrtWaitAndResetNotify(notifies[0], waiters[0], 1));
     EXPECT_OK(aclrtLaunchHostFunc(waiters[0], count_up, &ran));
-    EXPECT_SOFTACL_CODE(aclrtSynchronizeStream(waiters[0]), 107019);
+    EXPECT_SOFTACL_CODE(aclrtSynchronizeStream(waiters[0]), 107020); /* correction 8 */
     EXPECT_OK(aclrtSynchronizeStream(waiters[0]));
     EXPECT_TRUE(count_of(&ran) == WAITERS + 1, "%d", count_of(&ran));
     /* A record within the timeout is not an error. */

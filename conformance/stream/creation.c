@@ -46,15 +46,12 @@ int main(void)
     int32_t least = -1, greatest = -1;
     EXPECT_OK(aclrtDeviceGetStreamPriorityRange(&least, &greatest));
     EXPECT_TRUE(least == 7 && greatest == 0, "from %d to %d", greatest, least);
-    /* 4.4: 207000 where the product lacks it */
-    aclError got = aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_HUGE);
-    EXPECT_TRUE(got == 0 || got == 207000, "HUGE returned %d", got);
-    if (got == 0) {
-        EXPECT_OK(aclrtDestroyStream(stream));
-    }
+    EXPECT_OK(aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_HUGE)); /* correction 20: no effect anywhere */
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_OK(aclrtDestroyStream(stream));
     static const uint32_t special[] = {ACL_STREAM_PERSISTENT, ACL_STREAM_CPU_SCHEDULE, ACL_STREAM_DEVICE_USE_ONLY};
     for (int i = 0; i < 3; i++) { /* 4.4: synchronize and query return immediately */
-        got = aclrtCreateStreamWithConfig(&stream, 0, special[i]);
+        aclError got = aclrtCreateStreamWithConfig(&stream, 0, special[i]);
         EXPECT_TRUE(got == 0 || got == 207000, "flag %u returned %d", special[i], got);
         if (got == 0) {
             EXPECT_OK(aclrtSynchronizeStream(stream));

@@ -7,7 +7,10 @@
 /* With value `before` in memory the wait is pending; value `after` resolves it. */
 static const struct row { uint32_t flag; uint64_t operand, before, after; } rows[] = {
     {ACL_STREAM_WAIT_VALUE_GEQ, 7, 6, 7},
-    {ACL_STREAM_WAIT_VALUE_GEQ, 7, 0, UINT64_MAX},
+    /* GEQ is (int64_t)(x - value) >= 0: counters may wrap around (correction 3) */
+    {ACL_STREAM_WAIT_VALUE_GEQ, 7, UINT64_MAX, 8},
+    {ACL_STREAM_WAIT_VALUE_GEQ, UINT64_MAX, UINT64_MAX - 1, 3},
+    {ACL_STREAM_WAIT_VALUE_GEQ, 7, 8 + (uint64_t)INT64_MAX, 7 + (uint64_t)INT64_MAX},
     {ACL_STREAM_WAIT_VALUE_EQ, 7, 8, 7},
     {ACL_STREAM_WAIT_VALUE_EQ, 1ull << 40, 0, 1ull << 40},
     {ACL_STREAM_WAIT_VALUE_AND, 6, 9, 2},

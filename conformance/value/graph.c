@@ -15,7 +15,7 @@ int main(void)
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_OK(aclrtValueWait(cells, 1, ACL_STREAM_WAIT_VALUE_EQ, stream));
     EXPECT_OK(aclrtMemcpyAsync(to, 256, from, 256, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
-    EXPECT_OK(aclrtCmoAsync(to, 256, ACL_RT_CMO_TYPE_WRITEBACK, stream));
+    EXPECT_OK(aclrtCmoAsync(to, 256, ACL_RT_CMO_TYPE_PREFETCH, stream));
     EXPECT_OK(aclrtValueWrite(cells, 2, 0, stream));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
     EXPECT_DEVICE_VALUE(cells, 16, 0);

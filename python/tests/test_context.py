@@ -12,6 +12,7 @@ from support import (
     PARAM_INVALID,
     STREAM_CONTEXT,
     SUCCESS,
+    SYSPARAMOPT_NOT_SET,
     create_stream,
     malloc,
     malloc_host,
@@ -119,6 +120,11 @@ def test_system_parameters_round_trip(scope: str) -> None:
     assert get(0) == (0, SUCCESS)
     assert put(99, 1) != SUCCESS
     assert get(99)[1] != SUCCESS
+
+
+def test_unset_system_parameter_is_an_error_of_the_context_only() -> None:
+    assert rt.get_sys_param_opt(3) == (0, SUCCESS)
+    assert rt.ctx_get_sys_param_opt(3)[1] == SYSPARAMOPT_NOT_SET
 
 
 def test_overflow_status_succeeds_or_is_not_supported() -> None:

@@ -11,7 +11,9 @@ from support import (
     INVALID_PARAM,
     NOT_SUPPORTED,
     PARAM_INVALID,
+    STREAM_CONTEXT,
     SUCCESS,
+    TASK_TIMEOUT,
     TIMESTAMP_INVALID,
     blocked_stream,
     create_event,
@@ -190,6 +192,27 @@ def test_invalid_stream_is_refused() -> None:
     assert rt.stream_wait_event(5, event) == INVALID_HANDLE
 
 
+def test_event_wait_ends_with_the_operator_wait_timeout() -> None:
+    stream = create_stream()
+    event, ret = rt.create_event_with_flag(1)
+    assert ret == SUCCESS
+    assert rt.set_op_wait_timeout(1) == SUCCESS
+    assert rt.stream_wait_event(stream, event) == SUCCESS
+    assert rt.set_op_wait_timeout(0) == SUCCESS
+    assert rt.synchronize_stream(stream) == TASK_TIMEOUT
+    assert rt.synchronize_stream(stream) == SUCCESS
+
+
+def test_event_of_another_device_is_refused() -> None:
+    event = create_event()
+    assert rt.set_device(1) == SUCCESS
+    assert rt.record_event(event, 0) == STREAM_CONTEXT
+    assert rt.stream_wait_event(0, event) == STREAM_CONTEXT
+    assert rt.synchronize_event(event) == SUCCESS
+    assert rt.set_device(0) == SUCCESS
+    assert rt.record_event(event, 0) == SUCCESS
+
+
 def test_events_have_ids() -> None:
     event = create_event()
     assert rt.get_event_id(event)[1] == SUCCESS
@@ -197,7 +220,7 @@ def test_events_have_ids() -> None:
 
 
 def test_operator_timeouts_succeed_or_are_not_supported() -> None:
-    assert rt.set_op_wait_timeout(1) in (SUCCESS, NOT_SUPPORTED)
+    assert rt.set_op_wait_timeout(0) == SUCCESS
     assert rt.set_op_execute_time_out(1) in (SUCCESS, NOT_SUPPORTED)
     for result in [rt.set_op_execute_timeout_v2(1000), rt.get_op_timeout_interval(), rt.get_op_execute_timeout()]:
         assert len(result) == 2 and result[1] in (SUCCESS, NOT_SUPPORTED)

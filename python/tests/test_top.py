@@ -59,6 +59,12 @@ assert acl.init(sys.argv[1]) == 0
 ptr, ret = acl.rt.malloc(64, 0)
 assert ret == 0, ret
 print(acl.rt.pointer_get_attributes(ptr)[0]["location"])
+stream, ret = acl.rt.create_stream()
+assert ret == 0, ret
+host, ret = acl.rt.malloc_host(64)
+assert ret == 0, ret
+assert acl.rt.memcpy_async(ptr, 64, host, 64, 1, stream) == 0
+assert acl.rt.synchronize_stream(stream) == 0
 """
     assert run_python(program, str(config)).strip() == "{'id': 1, 'type': 1}"
 

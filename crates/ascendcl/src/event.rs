@@ -7,7 +7,10 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::raw;
 use crate::stream::{Stream, StreamInner};
-use ascendcl_sys::{ACL_EVENT_RECORDED_STATUS_COMPLETE, ACL_EVENT_SYNC, ACL_EVENT_TIME_LINE};
+use ascendcl_sys::{
+    ACL_ERROR_RT_FEATURE_NOT_SUPPORT, ACL_EVENT_IPC, ACL_EVENT_RECORDED_STATUS_COMPLETE, ACL_EVENT_SYNC,
+    ACL_EVENT_TIME_LINE,
+};
 use std::ffi::c_void;
 use std::fmt;
 use std::panic::Location;
@@ -65,6 +68,9 @@ impl Stream {
 
     /// Makes later work of this stream wait for an event of any stream. Does not block the host.
     ///
+    /// The event may be of another device. The stream then waits for everything that is queued on the stream of the
+    /// event, and on products without events between devices the host waits instead.
+    ///
     /// # Errors
     ///
     /// Fails if the runtime rejects the wait, for example because the device is lost.
@@ -78,7 +84,12 @@ impl Stream {
     #[track_caller]
     pub fn wait(&self, event: &Event) -> Result<()> {
         let location = Location::caller();
-        wait(&self.0, &event.inner).map_err(|error| error.at(location))
+        let waiting = if self.0.context.device() == event.stream.0.context.device() {
+            wait(&self.0, &event.inner)
+        } else {
+            order_devices(&event.stream.0, &self.0)
+        };
+        waiting.map_err(|error| error.at(location))
     }
 }
 
@@ -174,14 +185,34 @@ impl fmt::Debug for Event {
 
 /// Makes later work of `later` wait for everything that is queued on `earlier`.
 pub(crate) fn order(earlier: &Arc<StreamInner>, later: &Arc<StreamInner>) -> Result<()> {
+    if earlier.context.device() != later.context.device() {
+        return order_devices(earlier, later);
+    }
     let (event, _) = record(earlier)?;
     wait(later, &event)
 }
 
+/// Orders streams of two devices. An ordinary event works on its own device only, one for other processes on all.
+fn order_devices(earlier: &Arc<StreamInner>, later: &Arc<StreamInner>) -> Result<()> {
+    match record_with(earlier, ACL_EVENT_IPC as u32) {
+        Ok((event, _)) => wait(later, &event),
+        Err(error) if error.code() == ACL_ERROR_RT_FEATURE_NOT_SUPPORT => {
+            let (event, _) = record(earlier)?;
+            // SAFETY: the event exists until the end of this block.
+            event.context.run(|| unsafe { raw::aclrtSynchronizeEvent(event.raw()) })
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Creates and records an event. Returns it with the last ticket that it covers.
 fn record(stream: &Arc<StreamInner>) -> Result<(Arc<EventInner>, u64)> {
+    record_with(stream, (ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE) as u32)
+}
+
+fn record_with(stream: &Arc<StreamInner>, flags: u32) -> Result<(Arc<EventInner>, u64)> {
     // SAFETY: the call has no preconditions; `with_current` sets the context.
-    let create = || unsafe { raw::aclrtCreateEventExWithFlag((ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE) as u32) };
+    let create = || unsafe { raw::aclrtCreateEventExWithFlag(flags) };
     let handle = stream.context.with_current(create)?;
     let event = Arc::new(EventInner { handle: handle as usize, context: stream.context.clone() });
     let covers = stream.submitted();

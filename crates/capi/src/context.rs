@@ -58,12 +58,19 @@ export! {
 
     fn aclrtCtxGetSysParamOpt(option: i32, value: OutPtr<i64>) -> Result<(), CallError> |call| {
         check_option(option)?;
-        get(call.current_context()?.raw(), option, value)
+        match get(call.current_context()?.raw(), option) {
+            Some(found) => Ok(value.set(found)?),
+            None => {
+                let text = format!("system parameter {option} was never set in this context");
+                Err(CallError::runtime_code(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, text))
+            }
+        }
     }
 
-    fn aclrtGetSysParamOpt(option: i32, value: OutPtr<i64>) -> Result<(), CallError> |_call| {
+    /// An option that was never set is 0.
+    fn aclrtGetSysParamOpt(option: i32, value: OutPtr<i64>) |_call| {
         check_option(option)?;
-        get(PROCESS, option, value)
+        value.set(get(PROCESS, option).unwrap_or_default())
     }
 }
 
@@ -80,12 +87,6 @@ fn set(owner: usize, option: i32, value: i64) -> softacl_engine::Result<()> {
     Ok(())
 }
 
-fn get(owner: usize, option: i32, value: OutPtr<i64>) -> Result<(), CallError> {
-    match PARAMETERS.lock().unwrap_or_else(PoisonError::into_inner).get(&(owner, option)) {
-        Some(found) => Ok(value.set(*found)?),
-        None => {
-            let text = format!("system parameter {option} was never set");
-            Err(CallError::runtime_code(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, text))
-        }
-    }
+fn get(owner: usize, option: i32) -> Option<i64> {
+    PARAMETERS.lock().unwrap_or_else(PoisonError::into_inner).get(&(owner, option)).copied()
 }

@@ -1,5 +1,5 @@
 //! Execution parameters of operators: timeouts, core limits and overflow mode. They have no effect, because there are
-//! no operators; values are stored and returned.
+//! no operators; values are stored and returned. The exception is the limit of waits for events.
 
 use crate::argument::OutPtr;
 use crate::entry::{Call, export};
@@ -24,7 +24,13 @@ struct Device {
 }
 
 export! {
-    fn aclrtSetOpWaitTimeout(_seconds: u32) |call| { call.require_supported() }
+    /// Limits waits of streams for events, in seconds. 0 is no limit.
+    fn aclrtSetOpWaitTimeout(seconds: u32) |call| {
+        call.require_supported()?;
+        call.machine().limit_event_waits(seconds);
+        Ok(())
+    }
+
     fn aclrtSetOpExecuteTimeOut(_timeout: u32) |call| { call.require_supported() }
 
     /// The timeout is not rounded.

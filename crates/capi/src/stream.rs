@@ -3,13 +3,11 @@
 use crate::argument::{InMutPtr, NonNullArg, OutPtr};
 use crate::entry::{Call, export, timeout};
 use ascendcl_sys::*;
-use softacl_engine::{Error, Result, StreamOptions, fail};
+use softacl_engine::{Error, LOWEST_PRIORITY, Result, StreamOptions, fail};
 use std::ffi::c_void;
 
 /// Valid flags. Unknown bits are ignored, as the runtime does.
 const FLAGS: u32 = 0x3f;
-/// 0 is the highest priority.
-const LOWEST_PRIORITY: u32 = 7;
 
 export! {
     fn aclrtCreateStream(stream: OutPtr<aclrtStream>) |call| {
@@ -17,7 +15,7 @@ export! {
     }
 
     fn aclrtCreateStreamWithConfig(stream: OutPtr<aclrtStream>, priority: u32, flag: u32) |call| {
-        create(call, stream, StreamOptions { priority: priority.min(LOWEST_PRIORITY), flags: flag & FLAGS })
+        create(call, stream, StreamOptions { priority, flags: flag & FLAGS })
     }
 
     fn aclrtDestroyStream(stream: aclrtStream) |call| { call.destroy_stream(stream as usize) }
@@ -47,14 +45,19 @@ export! {
         flags.set(call.stream_options(stream as usize)?.flags)
     }
 
-    fn aclrtStreamAbort(stream: NonNullArg) |call| {
+    /// NULL is the default stream, on products and versions that accept it.
+    fn aclrtStreamAbort(stream: aclrtStream) |call| {
+        let config = call.machine().config();
+        if stream.is_null() && !config.cann.abort_default_stream.include(config.profile.chip) {
+            return fail(Error::Null("stream"));
+        }
         call.require_supported()?;
-        call.abort_stream(stream.address())
+        call.abort_stream(stream as usize)
     }
 
     fn aclrtStreamStop(stream: NonNullArg) |call| {
         call.require_supported()?;
-        call.abort_stream(stream.address())
+        call.stop_stream(stream.address())
     }
 
     fn aclrtSetStreamAttribute(stream: aclrtStream, attribute: i32, value: InMutPtr<aclrtStreamAttrValue>) |call| {
@@ -67,7 +70,7 @@ export! {
             ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK => call.change_stream_settings(raw, |s| s.overflow_check = value[0]),
             ACL_STREAM_ATTR_USER_CUSTOM_TAG => call.change_stream_settings(raw, |s| s.custom_tag = value[0]),
             ACL_STREAM_ATTR_CACHE_OP_INFO => call.change_stream_settings(raw, |s| s.cache_op_info = value[0]),
-            ACL_STREAM_ATTR_PRIORITY => call.set_stream_priority(raw, value[0].min(LOWEST_PRIORITY)),
+            ACL_STREAM_ATTR_PRIORITY => call.set_stream_priority(raw, value[0]),
             _ => fail(Error::Argument(format!("stream attribute {attribute} does not exist"))),
         }
     }

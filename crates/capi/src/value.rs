@@ -26,11 +26,15 @@ export! {
         call.wait_value(address.address(), value, condition, stream as usize)
     }
 
-    /// Queues a task that does nothing, because softacl models no caches. Range and type are ignored.
-    fn aclrtCmoAsync(_source: NonNullArg, size: usize, _kind: i32, stream: aclrtStream) |call| {        if size == 0 {
+    /// Queues a task that does nothing, because softacl models no caches. The range is ignored.
+    fn aclrtCmoAsync(_source: NonNullArg, size: usize, kind: i32, stream: aclrtStream) |call| {
+        if size == 0 {
             return fail(Error::Argument("size is 0".to_owned()));
         }
         call.require_supported()?;
+        if kind != ACL_RT_CMO_TYPE_PREFETCH {
+            return fail(Error::Feature(format!("cache operation {kind} is not supported, only 0 (prefetch) is")));
+        }
         call.queue_cache_op(stream as usize)
     }
 }

@@ -78,6 +78,10 @@ impl State {
                 FindingId::C1,
                 "make the context of the stream current in this thread (aclrtSetDevice or aclrtSetCurrentContext)",
             ),
+            Error::OtherDevice { .. } => Refusal::Report(
+                FindingId::C1,
+                "create the event on the device of the stream, or with ACL_EVENT_IPC, which works on all devices",
+            ),
             // A getter expects the answer that no context is current.
             Error::NoContext if function.is_getter() => Refusal::Ignore,
             Error::NoContext if self.causing_reset(error, thread).is_some() => Refusal::Report(
@@ -108,7 +112,7 @@ impl State {
             Error::Capacity { .. } => {
                 Refusal::Report(FindingId::M1, "copy less, or declare the full size of the destination (destMax)")
             }
-            Error::NoStream { .. } | Error::NoEvent { .. } => {
+            Error::NoStream { .. } | Error::NoSharedStream { .. } | Error::NoEvent { .. } | Error::NoNotify { .. } => {
                 Refusal::Report(FindingId::R1, "release unused objects, or use fewer: this is the limit of the chip")
             }
             Error::OutOfMemory { .. } => Refusal::FailedAllocation,
@@ -168,7 +172,9 @@ impl State {
             self.objects.iter().filter(|(object, _)| is_kind(object)).map(|(_, live)| (&live.created_by, 1)).collect()
         };
         let (users, what) = match error {
-            Error::NoStream { .. } => (objects(|object| matches!(object, Object::Stream(_))), "streams"),
+            Error::NoStream { .. } | Error::NoSharedStream { .. } => {
+                (objects(|object| matches!(object, Object::Stream(_))), "streams")
+            }
             Error::NoEvent { .. } => (objects(|object| matches!(object, Object::Event(_))), "events"),
             Error::OutOfMemory { pool, .. } => {
                 let is_in_pool = |allocation: &&Allocation| match allocation.kind {
@@ -262,6 +268,13 @@ impl State {
                     "call aclrtDeviceEnablePeerAccess({device}, 0) with device {peer} current as well; \
                      SOFTACL_STRICT=peer makes this an error"
                 ),
+            ),
+            Advisory::UnalignedValue(address) => (
+                FindingId::A1,
+                format!(
+                    "address {address:#x} of the value is not aligned to 8 bytes, which the documentation requires"
+                ),
+                "align values that streams write and wait for to 8 bytes".to_owned(),
             ),
             Advisory::DefaultDevice(device) => (
                 FindingId::C3,

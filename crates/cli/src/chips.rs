@@ -4,7 +4,7 @@ use crate::output;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use softacl_profiles::{Chip, cann_versions, chips, profile};
+use softacl_profiles::{Chip, Limits, cann_versions, chips, profile};
 use std::fmt::Write as _;
 
 /// List supported chips and CANN versions, or show the details of one chip.
@@ -32,13 +32,13 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     let mut text = String::new();
     writeln!(
         text,
-        "{:<12} {:<8} {:<18} {:<11} {:>6} {:>8} {:>8}  copies",
-        "family", "product", "SoC name", "forms", "memory", "streams", "events"
+        "{:<12} {:<8} {:<18} {:<11} {:>6} {:>8} {:>8} {:>9}  copies",
+        "family", "product", "SoC name", "forms", "memory", "streams", "events", "notifies"
     )?;
     for chip in chosen {
         writeln!(
             text,
-            "{:<12} {:<8} {:<18} {:<11} {:>4} G {:>8} {:>8}  {}",
+            "{:<12} {:<8} {:<18} {:<11} {:>4} G {:>8} {:>8} {:>9}  {}",
             chip.family,
             chip.product,
             chip.default_soc,
@@ -46,6 +46,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
             chip.memory_gib,
             chip.limits.streams,
             chip.limits.events,
+            chip.limits.notifies,
             copies(chip),
         )?;
     }
@@ -61,7 +62,8 @@ fn describe(chip: &Chip) -> Result<String> {
     writeln!(text, "SoC names      {}", chip.socs.join(", "))?;
     writeln!(text, "forms          {}", forms(chip))?;
     writeln!(text, "memory         {} GiB of {} per device", chip.memory_gib, chip.memory_type.name())?;
-    writeln!(text, "limits         {} streams, {} events per device", chip.limits.streams, chip.limits.events)?;
+    let Limits { streams, events, notifies } = chip.limits;
+    writeln!(text, "limits         {streams} streams, {events} events, {notifies} notifies per device")?;
     writeln!(text, "copies         {}", copies(chip))?;
     let peer = match (chip.peer.supported, chip.peer.enable_required) {
         (false, _) => "no",
@@ -109,7 +111,11 @@ fn as_json(chip: &Chip) -> Value {
         "default_soc": chip.default_soc,
         "forms": chip.forms.iter().map(|form| form.name()).collect::<Vec<_>>(),
         "memory_gib": chip.memory_gib,
-        "limits": { "streams": chip.limits.streams, "events": chip.limits.events },
+        "limits": {
+            "streams": chip.limits.streams,
+            "events": chip.limits.events,
+            "notifies": chip.limits.notifies,
+        },
         "memory_type": chip.memory_type.name(),
         "gigantic_pages": chip.gigantic_pages,
         "copy": {

@@ -24,7 +24,7 @@ pub struct DeviceUsage {
 impl Caller<'_> {
     /// Allocates memory of the current device.
     pub fn allocate(&self, size: usize) -> Result<usize> {
-        let (_, context) = self.context_or_default()?;
+        let (_, context) = self.context()?;
         self.check_may_block()?;
         let device = context.device();
         self.machine.allocate_on(device, size)
@@ -52,7 +52,7 @@ impl Caller<'_> {
 
     /// Allocates pinned host memory.
     pub fn allocate_host(&self, size: usize) -> Result<usize> {
-        self.context_or_default()?;
+        self.context()?;
         self.check_may_block()?;
         let heap = self.machine.memory.pinned();
         let allocated = heap.allocate(size);
@@ -194,7 +194,7 @@ impl Caller<'_> {
 
     /// Free and total memory of the current device.
     pub fn usage(&self) -> Result<DeviceUsage> {
-        let (_, context) = self.context_or_default()?;
+        let (_, context) = self.context()?;
         let usage = self.machine.memory.device(context.device()).usage();
         Ok(DeviceUsage { free: usage.capacity - usage.used, total: usage.capacity })
     }

@@ -55,28 +55,31 @@ impl<'a> Caller<'a> {
         (slot.value.context() == Some(current) && !slot.value.is_redirected()).then_some((key, slot))
     }
 
-    /// The current context of this thread.
+    /// The current context of this thread. If it has none and a default device is configured, the default context of
+    /// that device becomes current.
     #[inline]
     pub(crate) fn context(&self) -> Result<(ContextKey, &'a Context)> {
-        let current = self.current.get().and_then(|key| Some((key, self.machine.contexts.get(key)?)));
-        match current {
+        match self.explicit_context() {
             Some(current) => Ok(current),
-            None => fail(Error::NoContext),
+            None => self.default_context(),
         }
     }
 
-    /// The current context, or the default context of the configured default device. The latter does not become
-    /// current, because the asynchronous copies require an explicit context (specification 4.3).
-    pub(crate) fn context_or_default(&self) -> Result<(ContextKey, &'a Context)> {
-        match (self.context(), self.machine.default_device()) {
-            (Err(error), Some(device)) if *error == Error::NoContext => {
-                let key =
-                    self.machine.primary_context(&mut lock(&self.machine.devices[device as usize].primary), device)?;
-                self.machine.advise(|| Advisory::DefaultDevice(device));
-                Ok((key, self.machine.contexts.slot(key)))
-            }
-            (context, _) => context,
-        }
+    /// The current context of this thread, if it has one.
+    #[inline]
+    pub(crate) fn explicit_context(&self) -> Option<(ContextKey, &'a Context)> {
+        self.current.get().and_then(|key| Some((key, self.machine.contexts.get(key)?)))
+    }
+
+    /// Makes the default context of the configured default device current.
+    #[cold]
+    #[inline(never)]
+    fn default_context(&self) -> Result<(ContextKey, &'a Context)> {
+        let Some(device) = self.machine.default_device() else { return fail(Error::NoContext) };
+        let key = self.machine.primary_context(&mut lock(&self.machine.devices[device as usize].primary), device)?;
+        self.current.set(Some(key));
+        self.machine.advise(|| Advisory::DefaultDevice(device));
+        Ok((key, self.machine.contexts.slot(key)))
     }
 
     /// Resolves a stream handle. 0 is the default stream, which requires a context.

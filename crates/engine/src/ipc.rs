@@ -63,7 +63,7 @@ impl Caller<'_> {
 
     /// Maps the memory behind a key. Importing a key again returns the same address.
     pub fn import_range(&self, key: &str, enables_peer: bool) -> Result<usize> {
-        let (_, context) = self.context_or_default()?;
+        let (_, context) = self.context()?;
         let (key, memory, ours) = (read_key(key)?, &self.machine.memory, context.device());
         let mut imports = lock(&memory.exchange.imports);
         if let Some((address, count)) = imports.get_mut(&key) {

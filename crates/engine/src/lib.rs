@@ -65,7 +65,7 @@ pub use {
     notify::{Compare, CounterOp},
     pool::PoolAttribute,
     schedule::Schedule,
-    stream::{StreamOptions, StreamSettings},
+    stream::{StreamOptions, StreamSettings, calls::LOWEST_PRIORITY},
     task::external_wait::ValueCondition,
     thread::start as start_thread,
     virtual_memory::{AccessGrant, PhysicalRequest},

@@ -23,8 +23,8 @@ use crate::value::Values;
 use softacl_errors::{Error, Owner, Result, fail};
 use softacl_faults::Injection;
 use softacl_memory::Memory;
-use softacl_profiles::{Cann, Profile, cann, profile};
-use softacl_sync::facade::{AtomicI32, Mutex, Ordering, lock};
+use softacl_profiles::{Cann, Form, Profile, cann, profile};
+use softacl_sync::facade::{AtomicI32, AtomicU32, Mutex, Ordering, lock};
 use softacl_sync::handle::Slots;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -104,6 +104,8 @@ pub struct Machine {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// The device of calls without a context; -1 is none.
     default_device: AtomicI32,
+    /// Seconds that a stream may wait for an event; 0 is no limit.
+    event_wait_limit: AtomicU32,
     started: Instant,
     this: Weak<Machine>,
 }
@@ -166,6 +168,7 @@ impl Machine {
             exceptions: Exceptions::default(),
             observer,
             default_device: AtomicI32::new(-1),
+            event_wait_limit: AtomicU32::new(0),
             started: Instant::now(),
             this: this.clone(),
         }))
@@ -204,6 +207,17 @@ impl Machine {
     /// The device of calls without a context, if one is configured.
     pub fn default_device(&self) -> Option<u32> {
         u32::try_from(self.default_device.load(Ordering::Relaxed)).ok()
+    }
+
+    /// Limits how long a stream waits for an event, for waits that are submitted from now on. 0 is no limit.
+    pub fn limit_event_waits(&self, seconds: u32) {
+        self.event_wait_limit.store(seconds, Ordering::Relaxed);
+    }
+
+    /// The limit of waits for events, if there is one.
+    pub(crate) fn event_wait_limit(&self) -> Option<Duration> {
+        let seconds = self.event_wait_limit.load(Ordering::Relaxed);
+        (seconds != 0).then(|| Duration::from_secs(seconds.into()))
     }
 
     /// Translates a device id of the program to its physical id.

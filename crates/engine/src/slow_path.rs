@@ -28,6 +28,8 @@ pub(crate) enum Reason {
     OnChip,
     /// Tasks of a device are being aborted.
     Aborting,
+    /// Tasks of a stream are being aborted.
+    AbortingStream,
     /// A device is lost until it is reset.
     Lost,
     /// A failure has stopped a context.
@@ -35,7 +37,7 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    const ALL: [Reason; 9] = [
+    const ALL: [Reason; 10] = [
         Reason::Schedule,
         Reason::Observer,
         Reason::PageGuard,
@@ -43,6 +45,7 @@ impl Reason {
         Reason::StrictAlignment,
         Reason::OnChip,
         Reason::Aborting,
+        Reason::AbortingStream,
         Reason::Lost,
         Reason::StoppedContext,
     ];
@@ -60,6 +63,7 @@ impl Reason {
             Reason::StrictAlignment => "strict alignment",
             Reason::OnChip => "a program on the chip",
             Reason::Aborting => "an abort in progress",
+            Reason::AbortingStream => "an abort of a stream in progress",
             Reason::Lost => "a lost device",
             Reason::StoppedContext => "a stopped context",
         }

@@ -170,13 +170,13 @@ impl Caller<'_> {
 
     /// Imports physical memory of another process by number, for use on the current device.
     pub fn import_physical_here(&self, number: u64) -> Result<usize> {
-        let (_, context) = self.context_or_default()?;
+        let (_, context) = self.context()?;
         self.open_physical(ExportKey::from_number(number), context.device())
     }
 
     /// Imports physical memory of another process by text, for use on the current device.
     pub fn import_physical_by_text(&self, text: &str) -> Result<usize> {
-        let (_, context) = self.context_or_default()?;
+        let (_, context) = self.context()?;
         self.open_physical(read_key(text)?, context.device())
     }
 

@@ -54,6 +54,10 @@ pub enum Error {
         .ours.map_or("was destroyed".to_owned(), |ours| format!("is {ours}"))
     )]
     OtherContext { what: &'static str, stream: Option<u32>, theirs: Owner, ours: Option<Owner> },
+    #[error(
+        "the event was created on device {event} and the stream is on device {stream}: an event orders the streams of one device; between devices, use one that was created with ACL_EVENT_IPC"
+    )]
+    OtherDevice { event: u32, stream: u32 },
     #[error("address {address:#x} of the {side} is not aligned to {alignment} bytes")]
     Unaligned { side: &'static str, address: usize, alignment: usize },
     #[error(
@@ -64,6 +68,8 @@ pub enum Error {
     MemoryAttribute(i32),
     #[error("the tasks of device {0} are being aborted")]
     Aborting(u32),
+    #[error("stream {0} is dropping its tasks: aclrtStreamAbort was called on it")]
+    StreamAborted(u32),
     #[error("event {0} has no usable timestamp: {1}")]
     NoTimestamp(&'static str, &'static str),
     #[error("event {0} was never recorded")]
@@ -137,10 +143,14 @@ pub enum Error {
     OutOfMemory { pool: MemoryPool, asked: usize, free: usize, total: usize },
     #[error("no stream left on device {device}: {limit} exist, the limit of {soc}")]
     NoStream { device: u32, limit: u32, soc: String },
+    #[error(
+        "no stream left on device {device}: {limit} exist, the limit of {soc}, and graphs hold {graphs} of them; destroy graphs or streams"
+    )]
+    NoSharedStream { device: u32, limit: u32, graphs: u32, soc: String },
     #[error("no {0} handle left")]
     NoHandle(&'static str),
-    #[error("no notify left: {0} exist, the limit")]
-    NoNotify(usize),
+    #[error("no notify left on device {device}: {limit} exist, the limit of {soc}")]
+    NoNotify { device: u32, limit: u32, soc: String },
     #[error("no event left on device {device}: {limit} exist, the limit of {soc}")]
     NoEvent { device: u32, limit: u32, soc: String },
 
@@ -153,7 +163,10 @@ pub enum Error {
     StreamTimeout(i32),
     #[error("the event did not complete within {0} ms")]
     EventTimeout(i32),
-    #[error("{article} {0} did not finish within {1} s", article = article(.0))]
+    #[error(
+        "{article} {0} did not finish within {1} s: check who has to record it, or raise the limit",
+        article = article(.0)
+    )]
     WaitTimeout(&'static str, u64),
     #[error("no callback arrived within {0} ms")]
     ReportTimeout(i32),
@@ -286,7 +299,8 @@ mod tests {
     }
     #[test]
     fn wait_timeout_uses_the_right_article() {
-        assert_eq!(Error::WaitTimeout("event wait", 3).to_string(), "an event wait did not finish within 3 s");
-        assert_eq!(Error::WaitTimeout("notify wait", 3).to_string(), "a notify wait did not finish within 3 s");
+        let text = |what| Error::WaitTimeout(what, 3).to_string();
+        assert!(text("event wait").starts_with("an event wait did not finish within 3 s:"));
+        assert!(text("notify wait").starts_with("a notify wait did not finish within 3 s:"));
     }
 }

@@ -1,6 +1,6 @@
 //! CANN versions: the behavior that differs between them and that a program can observe.
 
-use crate::ProfileError;
+use crate::{Chip, ProfileError};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
@@ -24,6 +24,18 @@ pub enum AsyncHostToHost {
     FailsLate,
 }
 
+/// Products to which a rule of a version applies, by their column of the product table.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Products(Vec<String>);
+
+impl Products {
+    /// True if the rule applies to a chip.
+    pub fn include(&self, chip: &Chip) -> bool {
+        self.0.contains(&chip.product)
+    }
+}
+
 /// One CANN version.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +47,18 @@ pub struct Cann {
     pub copy_kinds: i32,
     /// Alignment of asynchronous copies that the documentation requires, in bytes; 1 if none.
     pub copy_alignment: usize,
+    /// Where `aclrtStreamStop` accepts only streams that were created for use by the device.
+    #[serde(default)]
+    pub stop_device_streams: Products,
+    /// Where `aclrtStreamAbort` accepts the default stream.
+    #[serde(default)]
+    pub abort_default_stream: Products,
+    /// Where a priority outside the range is an error.
+    #[serde(default)]
+    pub refuse_priority: Products,
+    /// Where each context uses streams of the limit of its device.
+    #[serde(default)]
+    pub context_streams: Products,
 }
 
 #[derive(Deserialize)]
@@ -81,5 +105,24 @@ mod tests {
         assert_eq!((alignment("8.5"), alignment("9.0")), (64, 1));
         assert!(cann(Some("6.0")).is_err());
         assert!(cann(Some("")).is_err());
+    }
+
+    #[test]
+    fn lists_of_products_name_existing_ones() {
+        for version in cann_versions() {
+            let lists = [
+                &version.stop_device_streams,
+                &version.abort_default_stream,
+                &version.refuse_priority,
+                &version.context_streams,
+            ];
+            for product in lists.into_iter().flat_map(|list| &list.0) {
+                let exists = crate::chips().iter().any(|chip| chip.product == *product);
+                assert!(exists, "{} of version {}", product, version.version);
+            }
+        }
+        let a2 = crate::profile(None, None).unwrap().chip;
+        assert!(cann(Some("9.0")).unwrap().stop_device_streams.include(a2));
+        assert!(!cann(Some("9.1")).unwrap().stop_device_streams.include(a2));
     }
 }

@@ -42,6 +42,8 @@ pub struct Limits {
     pub streams: u32,
     /// Events per device.
     pub events: u32,
+    /// Notifies per device.
+    pub notifies: u32,
 }
 
 /// The memory of a device.

@@ -7,7 +7,7 @@
 mod cann;
 mod chip;
 
-pub use cann::{AsyncHostToHost, Cann, ZeroCount, cann, cann_versions};
+pub use cann::{AsyncHostToHost, Cann, Products, ZeroCount, cann, cann_versions};
 pub use chip::{
     Chip, CopyTraits, Cores, Features, Form, Limits, Link, MemoryType, PeerTraits, Profile, chips, profile,
 };

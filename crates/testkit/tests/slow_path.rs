@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex};
 
 /// Tasks of the device are being aborted.
 const ABORTING: i32 = 107_022;
+/// Tasks of the stream are being aborted.
+const STREAM_ABORTED: i32 = 107_023;
 
 fn machine(rules: Option<&str>) -> Arc<Machine> {
     let vocabulary = Vocabulary { function: |_| Ok(()), near: |_| None, code: |_| None };
@@ -95,4 +97,48 @@ fn second_abort_does_not_end_the_first() {
         first.join().expect("no panic").expect("the first abort ends well");
     });
     assert_eq!(machine.slow_path_reasons(), [""; 0]);
+}
+
+#[test]
+fn aborted_stream_refuses_work_and_waits_until_the_abort_ends() {
+    let machine = machine(None);
+    let current = Cell::new(None);
+    // SAFETY: every address that is passed on is memory of the machine or of this program.
+    let caller = unsafe { Caller::new(&machine, &current) };
+    caller.create_context(0).expect("a context");
+    let new_stream = || caller.create_stream(StreamOptions::default()).expect("a stream").raw();
+    let (stream, other) = (new_stream(), new_stream());
+    let host = caller.allocate_host(64).expect("host memory");
+    let device = caller.allocate(64).expect("device memory");
+    let copy = CopyRequest { target: device, capacity: 64, source: host, count: 64, kind: kinds::DEFAULT };
+    let (started, has_started) = channel();
+    let (release, released) = channel::<()>();
+    let (started, released) = (Mutex::new(started), Mutex::new(released));
+    let function = move || {
+        started.lock().expect("one thread").send(()).expect("the test waits");
+        released.lock().expect("one thread").recv().expect("the test releases");
+    };
+    caller.launch_host_function(stream, Arc::new(function)).expect("a host function");
+    has_started.recv().expect("it runs");
+    std::thread::scope(|scope| {
+        let abort = scope.spawn(|| {
+            let current = Cell::new(None);
+            // SAFETY: every address that is passed on is memory of the machine or of this program.
+            unsafe { Caller::new(&machine, &current) }.abort_stream(stream)
+        });
+        while machine.slow_path_reasons().is_empty() {
+            std::thread::yield_now();
+        }
+        // The reason comes first; the stream refuses work a moment later.
+        while caller.synchronize_stream(stream, 1).expect_err("the function still runs").code() != STREAM_ABORTED {}
+        assert_eq!(machine.slow_path_reasons(), ["an abort of a stream in progress"]);
+        assert_eq!(caller.copy_async(copy, stream).expect_err("an abort is in progress").code(), STREAM_ABORTED);
+        caller.copy_async(copy, other).expect("another stream");
+        caller.synchronize_stream(other, -1).expect("another stream");
+        release.send(()).expect("the function waits");
+        abort.join().expect("no panic").expect("the abort ends well");
+    });
+    assert_eq!(machine.slow_path_reasons(), [""; 0]);
+    caller.copy_async(copy, stream).expect("a copy after the abort");
+    caller.synchronize_stream(stream, -1).expect("a wait after the abort");
 }

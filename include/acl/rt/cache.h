@@ -35,7 +35,8 @@ typedef struct aclrtBarrierTaskInfo {
 
 /**
  * Queues a cache operation on a memory range. A no-op in softacl, which models no device caches. src
- * NULL or size 0 -> 100000; chip without the feature (310B, 310P, 910) -> 207000.
+ * NULL or size 0 -> 100000; a type other than PREFETCH, or a chip without the feature (310B, 310P, 910)
+ * -> 207000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType,
                                            aclrtStream stream);

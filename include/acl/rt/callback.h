@@ -67,8 +67,8 @@ ACL_FUNC_VISIBILITY aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFu
 
 /**
  * Subscribes a thread, given by its pthread_self, to the callbacks of a stream. One thread may serve
- * several streams; at most 1024 threads can be subscribed. Stream already subscribed, or used with
- * aclrtLaunchHostFunc -> 107011.
+ * several streams of one device, not of two (107000); at most 1024 threads can be subscribed. Stream
+ * already subscribed, or used with aclrtLaunchHostFunc -> 107011.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
 

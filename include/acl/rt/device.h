@@ -181,7 +181,7 @@ ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
  */
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
 
-/** Destroys the primary context regardless of the reference count. Called twice -> 507007. */
+/** Destroys the primary context regardless of the reference count. A reset after it, forced or not -> 507007. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceForce(int32_t deviceId);
 
 /**

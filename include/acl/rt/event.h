@@ -22,7 +22,7 @@ extern "C" {
 #define ACL_EVENT_TIME_LINE 0x00000008U               /**< has a timestamp */
 #define ACL_EVENT_DEVICE_USE_ONLY 0x00000010U         /**< classic only, not combined with other bits */
 #define ACL_EVENT_EXTERNAL 0x00000020U                /**< classic only, not combined; no host access */
-#define ACL_EVENT_IPC 0x00000040U                     /**< Ex only, not combined; for other processes */
+#define ACL_EVENT_IPC 0x00000040U                     /**< Ex only, not combined; for other processes and devices */
 
 /* Flags of aclrtRecordEventWithFlag and aclrtStreamWaitEventWithFlag. */
 #define ACL_EVENT_RECORD_DEFAULT 0x0U
@@ -84,8 +84,8 @@ ACL_FUNC_VISIBILITY aclError aclrtDestroyEvent(aclrtEvent event);
 
 /**
  * Queues a record of the event: it completes when all earlier tasks of the stream have finished. A new
- * record replaces the previous one. NULL stream = default stream. Event or stream of another context
- * -> 107003.
+ * record replaces the previous one. NULL stream = default stream. Stream of another context,
+ * or of another device than the event -> 107003; only ACL_EVENT_IPC events work on all devices.
  */
 ACL_FUNC_VISIBILITY aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 
@@ -96,7 +96,8 @@ ACL_FUNC_VISIBILITY aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStr
 /**
  * Queues a wait for the latest record of the event; the host does not wait. If the event was never
  * recorded: an Ex event does not block the stream, a classic event with ACL_EVENT_SYNC does, other
- * classic events -> 107000. Event without ACL_EVENT_SYNC (for example, TIME_LINE only) -> 207000.
+ * classic events -> 107000. Event without ACL_EVENT_SYNC (for example, TIME_LINE only) -> 207000. Stream
+ * of another device -> 107003, as in aclrtRecordEvent. aclrtSetOpWaitTimeout limits the wait.
  */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 
@@ -143,7 +144,7 @@ ACL_FUNC_VISIBILITY aclError aclrtQueryEventWaitStatus(aclrtEvent event,
 /**
  * Returns the time between two records in milliseconds, with fractions; negative if the end event
  * completed first. Wait for both events before. Not recorded -> 507000; no timestamp yet, or an event
- * without ACL_EVENT_TIME_LINE -> 107006.
+ * without ACL_EVENT_TIME_LINE -> 107006; ACL_EVENT_IPC -> 207000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent,
                                                    aclrtEvent endEvent);
@@ -151,7 +152,7 @@ ACL_FUNC_VISIBILITY aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEv
 /** Returns the device time of the record in microseconds; errors as in aclrtEventElapsedTime. */
 ACL_FUNC_VISIBILITY aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
 
-/** Returns the id of the event on the device. */
+/** Returns the id of the event on the device. ACL_EVENT_IPC -> 207000. */
 ACL_FUNC_VISIBILITY aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
 
 /** Returns the number of events that can still be created on the current device. */

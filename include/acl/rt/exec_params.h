@@ -30,12 +30,15 @@ typedef enum aclrtDevResLimitType {
 /** Sets an option for the whole process; a context may override it (aclrtCtxSetSysParamOpt). */
 ACL_FUNC_VISIBILITY aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 
-/** Reads an option of the process. value NULL -> 100000, never set -> 107021. */
+/** Reads an option of the process. value NULL -> 100000, never set: the value is 0. */
 ACL_FUNC_VISIBILITY aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 
 /* ------------------------------------------------------------------ timeouts */
 
-/** Sets the timeout of waits in streams, in seconds. */
+/**
+ * Limits how long streams wait for events, in seconds, for waits that are submitted afterwards in this
+ * process; 0 = no limit. After an expired wait the next synchronize returns 107020. Not on 310P.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 
 /** Sets the kernel timeout. */

@@ -67,7 +67,8 @@ typedef aclError (*aclFinalizeCallbackFunc)(void *userData);
  * -> 100000; file missing or malformed -> 100003 and above.
  *
  * Keys: "dump", "profiling", "err_msg_mode" ("0" per thread, "1" per process), "defaultDevice"
- * {"default_device"}, "StackSize", "max_opqueue_num".
+ * {"default_device"}, "StackSize", "max_opqueue_num". In a thread without a context, the first call that
+ * needs one sets the default device.
  */
 ACL_FUNC_VISIBILITY aclError aclInit(const char *configPath);
 
@@ -79,7 +80,7 @@ ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 
 /**
  * Decrements the count of aclInit and finalizes the library when it reaches 0; *refCount is the
- * remaining count. Count already 0 -> 100037.
+ * remaining count, unless refCount is NULL. Count already 0 -> 100037.
  */
 ACL_FUNC_VISIBILITY aclError aclFinalizeReference(uint64_t *refCount);
 

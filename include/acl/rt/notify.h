@@ -56,7 +56,7 @@ typedef struct aclrtCntNotifyWaitInfo {
     uint8_t rsv[3];
 } aclrtCntNotifyWaitInfo;
 
-/** Creates a notify; flag is an ACL_NOTIFY_* value. */
+/** Creates a notify; flag is an ACL_NOTIFY_* value. No notify left on the device -> 207009. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
 
 /** Destroys a notify. */
@@ -65,7 +65,10 @@ ACL_FUNC_VISIBILITY aclError aclrtDestroyNotify(aclrtNotify notify);
 /** Queues a record of the notify. */
 ACL_FUNC_VISIBILITY aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
 
-/** Queues a wait for the notify, which also clears it; timeout in seconds, 0 = forever. */
+/**
+ * Queues a wait for the notify, which also clears it; timeout in seconds, 0 = forever. After a timeout the
+ * next synchronize returns 107020. A notify of another process -> 107000: only its creator may wait.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream,
                                                      uint32_t timeout);
 

@@ -20,7 +20,7 @@ extern "C" {
 #define ACL_STREAM_FAST_LAUNCH 0x01U     /**< a hint; no effect in softacl */
 #define ACL_STREAM_FAST_SYNC 0x02U       /**< a hint; no effect in softacl */
 #define ACL_STREAM_PERSISTENT 0x04U      /**< not waited for */
-#define ACL_STREAM_HUGE 0x08U            /**< not on every chip */
+#define ACL_STREAM_HUGE 0x08U            /**< no effect */
 #define ACL_STREAM_CPU_SCHEDULE 0x10U    /**< not waited for */
 #define ACL_STREAM_DEVICE_USE_ONLY 0x20U /**< not waited for */
 
@@ -72,12 +72,15 @@ typedef struct aclrtStreamConfigHandle {
 
 /* ----------------------------------------------------------------- lifetime */
 
-/** Creates a stream in the current context. NULL -> 100000, no stream left -> 207008. */
+/**
+ * Creates a stream in the current context. NULL -> 100000; no stream left -> 207008, or 207005 if graphs
+ * or other processes hold some of them.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtCreateStream(aclrtStream *stream);
 
 /**
  * Creates a stream with a priority from 0 (highest) to 7 and ACL_STREAM_* bits. Larger values are
- * clamped to 7. ACL_STREAM_HUGE on a chip without it -> 207000.
+ * clamped to 7, up to CANN 8.5 refused on a 310P -> 107000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority,
                                                          uint32_t flag);
@@ -96,7 +99,8 @@ ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamForce(aclrtStream stream);
 /**
  * Waits until the stream is idle and returns the error of a failed task, if any. The thread needs a
  * current context (107002), but the stream may belong to another context. Capturing -> 107027.
- * Persistent, CPU-scheduled and device-only streams are not waited for.
+ * Persistent, CPU-scheduled and device-only streams are not waited for. A stream that is being aborted
+ * -> 107023.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStream(aclrtStream stream);
 
@@ -112,10 +116,18 @@ ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStreamWithTimeout(aclrtStream strea
  */
 ACL_FUNC_VISIBILITY aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
 
-/** Drops the tasks of a stream. Concurrent submissions -> 107023. Not on 310B, 310P, 910. */
+/**
+ * Drops the tasks of a stream that have not begun and waits for the others. Until it returns, calls that
+ * submit to the stream or synchronize it get 107023. NULL is the default stream on A2 and A3 from CANN
+ * 9.0, elsewhere -> 100000. Not on 310B, 310P, 910.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtStreamAbort(aclrtStream stream);
 
-/** Drops the tasks of a stream that have not started. Not on 310B, 310P, 910. */
+/**
+ * Ends the task that runs and keeps the tasks that have not begun. NULL -> 100000, the default stream of
+ * a context -> 107000. Up to CANN 9.0, A2 and A3 stop only streams that were created with
+ * ACL_STREAM_DEVICE_USE_ONLY (207000). Not on 310B, 310P, 910.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtStreamStop(aclrtStream stream);
 
 /* --------------------------------------------------------------- attributes */

@@ -12,14 +12,14 @@
 extern "C" {
 #endif
 
-/* Conditions of aclrtValueWait, as softacl interprets them; x is the value in memory. */
-#define ACL_STREAM_WAIT_VALUE_GEQ 0x00000000U /**< x >= value */
+/* Conditions of aclrtValueWait; x is the value in memory. softacl interprets AND and NOR as stated. */
+#define ACL_STREAM_WAIT_VALUE_GEQ 0x00000000U /**< (int64_t)(x - value) >= 0 */
 #define ACL_STREAM_WAIT_VALUE_EQ 0x00000001U  /**< x == value */
 #define ACL_STREAM_WAIT_VALUE_AND 0x00000002U /**< (x & value) != 0 */
 #define ACL_STREAM_WAIT_VALUE_NOR 0x00000003U /**< ~(x | value) != 0 */
 
 /**
- * Queues a write of `value` to devAddr. devAddr NULL -> 100000; flag not 0, or not device memory ->
+ * Queues a write of `value` to devAddr, which should be aligned to 8 bytes. devAddr NULL -> 100000; flag not 0, or not device memory ->
  * 107000; chip without the feature (310B, 310P, 910) -> 207000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag,

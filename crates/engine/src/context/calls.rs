@@ -10,7 +10,11 @@ use crate::stream::StreamOptions;
 use crate::stream::calls::check_not_capturing;
 use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
+use softacl_profiles::{Form, Profile};
 use softacl_sync::facade::{Ordering, lock};
+
+/// Streams that a context uses, on chips and versions where it uses any.
+const STREAMS_PER_CONTEXT: u32 = 2;
 
 /// Access of a device to the memory of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,11 +79,11 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// The device of the current context, or the configured default device.
+    /// The device of the current context, or the configured default device, which this query does not set.
     pub fn device(&self) -> Result<u32> {
-        match self.context() {
-            Ok((_, context)) => Ok(context.device()),
-            Err(error) => self.machine.default_device().ok_or(error),
+        match self.explicit_context() {
+            Some((_, context)) => Ok(context.device()),
+            None => self.machine.default_device().ok_or_else(|| Box::new(Error::NoContext)),
         }
     }
 
@@ -112,18 +116,18 @@ impl Caller<'_> {
 
     /// The current context, or the default context of the default device.
     pub fn current_context(&self) -> Result<ContextKey> {
-        Ok(self.context_or_default()?.0)
+        Ok(self.context()?.0)
     }
 
     /// Handle of the default stream of the current context.
     pub fn current_default_stream(&self) -> Result<usize> {
-        self.context_or_default()?;
+        self.context()?;
         Ok(self.stream(0)?.0.raw())
     }
 
     /// Waits for all streams of the current context. Returns the first failure among them.
     pub fn synchronize_device(&self, timeout_ms: i32) -> Result<()> {
-        let (_, context) = self.context_or_default()?;
+        let (_, context) = self.context()?;
         let streams = lock(&context.state).streams.clone();
         let deadline = deadline(timeout_ms);
         let (mut first, mut points) = (None, Vec::new());
@@ -133,10 +137,12 @@ impl Caller<'_> {
             if !stream.is_waited_for() {
                 continue;
             }
+            let aborts = stream.check_not_aborting(key)?;
             let point = StreamPoint { stream: key, sequence: stream.newest() };
             if !self.machine.wait_unobserved(point, deadline) {
                 return fail(Error::StreamTimeout(timeout_ms));
             }
+            stream.check_not_aborted_since(key, aborts)?;
             points.push(point);
             first = first.or(stream.take_failure());
         }
@@ -229,7 +235,7 @@ impl Caller<'_> {
 
     /// The current device, if it can have this peer.
     fn peer_of_current(&self, peer: i64) -> Result<u32> {
-        let (_, context) = self.context_or_default()?;
+        let (_, context) = self.context()?;
         self.peer_ids(i64::from(context.device()), peer)?;
         if !self.machine.config.profile.chip.peer.supported {
             return fail(self.machine.unsupported("peer access between devices"));
@@ -286,6 +292,17 @@ impl Machine {
 
     /// Creates a context with its default stream.
     fn make_context(&self, device: u32, is_primary: bool) -> Result<ContextKey> {
+        self.take_streams(device, self.streams_per_context())?;
+        self.open_context(device, is_primary).inspect_err(|_| self.release_streams(device, self.streams_per_context()))
+    }
+
+    /// Streams that each context uses of the limit of its device.
+    fn streams_per_context(&self) -> u32 {
+        let Profile { chip, form, .. } = &self.config.profile;
+        if *form == Form::Endpoint && self.config.cann.context_streams.include(chip) { STREAMS_PER_CONTEXT } else { 0 }
+    }
+
+    fn open_context(&self, device: u32, is_primary: bool) -> Result<ContextKey> {
         let full = || Error::NoHandle("context");
         let key = self.contexts.insert(|context, _| context.open(device, is_primary)).ok_or_else(full)?;
         let context = self.contexts.slot(key);
@@ -331,6 +348,7 @@ impl Machine {
         drop(lock(&context.host).take());
         context.close();
         self.contexts.recycle(key);
+        self.release_streams(device, self.streams_per_context());
         if self.injection().is_some() && !self.contexts.live().any(|(_, other)| other.device() == device) {
             self.restore(device);
         }

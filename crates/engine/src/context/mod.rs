@@ -90,8 +90,12 @@ impl Context {
 #[derive(Default)]
 pub(crate) struct Device {
     pub(crate) primary: Mutex<Primary>,
+    /// Streams in use, of the limit of the chip.
     pub(crate) streams: AtomicU32,
+    /// Those of them that belong to graphs.
+    pub(crate) graph_streams: AtomicU32,
     pub(crate) events: AtomicU32,
+    pub(crate) notifies: AtomicU32,
     /// Bit n is set if this device can access device n.
     pub(crate) peers: AtomicU64,
     /// Reasons that send calls on this device to the slow path.

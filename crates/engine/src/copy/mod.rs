@@ -122,8 +122,12 @@ impl<'a> Caller<'a> {
         self.machine.with_access(AccessKind::Copy, touches, run).map_err(|error| Box::new(named(*error)))
     }
 
-    /// Waits for the whole stream before a copy that pageable memory makes blocking.
+    /// Waits for the whole stream before a copy that pageable memory makes blocking. The stream may be of another
+    /// context, but not of another device.
     fn drain_for(&self, at: Submission<'_>, source: MemoryKind, target: MemoryKind) -> Result<()> {
+        if self.machine.contexts.slot(at.context).device() != at.stream.device() {
+            return fail(self.machine.other_context("stream", at.stream, at.context));
+        }
         if self.machine.observer.is_none() {
             return self.drain(at.key, at.stream, -1);
         }
@@ -156,7 +160,7 @@ impl<'a> Caller<'a> {
 
     /// Requirements of a blocking copy: a context, on a device whose tasks are not being aborted.
     fn blocking_context(&self) -> Result<()> {
-        let (_, context) = self.context_or_default()?;
+        let (_, context) = self.context()?;
         let device = context.device();
         if !self.machine.devices[device as usize].reasons.is_empty() {
             self.machine.check_device_usable(device)?;

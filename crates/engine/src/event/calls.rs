@@ -5,11 +5,12 @@
 use crate::caller::{Caller, Submission};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
-    Event, EventKind,
+    Event, EventKind, EventState,
 };
 use crate::graph::Step;
 use crate::keys::{EventKey, StreamKey, StreamPoint};
 use crate::observer::{Object, Origin};
+use crate::stream::Stream;
 use crate::task::external_wait::{ExternalWait, WaitCondition};
 use crate::task::{Control, Wait, Waited};
 use crate::timeout::deadline;
@@ -26,6 +27,8 @@ pub enum EventStatus {
     Complete,
 }
 
+/// Bits that the API tests. Bit 0x4 has no name, and is accepted beside others.
+const MASK: u32 = 0x7f;
 /// All flags of the API.
 const KNOWN_FLAGS: u32 =
     EVENT_SYNC | EVENT_CAPTURE_STREAM_PROGRESS | EVENT_TIME_LINE | EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
@@ -36,7 +39,7 @@ impl Caller<'_> {
     /// Creates an event.
     pub fn create_event(&self, kind: EventKind) -> Result<EventKey> {
         self.check_event_flags(kind)?;
-        let (_, context) = self.context_or_default()?;
+        let (_, context) = self.context()?;
         let number = context.device();
         let device = &self.machine.devices[number as usize];
         let limit = self.machine.config.profile.chip.limits.events;
@@ -66,7 +69,7 @@ impl Caller<'_> {
             let mut state = lock(&event.state);
             // The generation continues, so that a record of the previous event in this slot cannot stamp the new one.
             let generation = state.generation + 1;
-            *state = crate::event::EventState {
+            *state = EventState {
                 key: Some(key),
                 kind,
                 device: number,
@@ -93,8 +96,8 @@ impl Caller<'_> {
             EventKind::Extended(flags) => (flags, EVENT_EXTERNAL | EVENT_DEVICE_USE_ONLY),
         };
         let refuse = |why: &str| fail(Error::Parameter(format!("event flags {flags:#x}: {why}")));
-        if flags & KNOWN_FLAGS == 0 || flags & !KNOWN_FLAGS != 0 {
-            return refuse("they must be made of the known bits 0x1, 0x2, 0x8, 0x10, 0x20 and 0x40, and not empty");
+        if flags & KNOWN_FLAGS == 0 || flags & !MASK != 0 {
+            return refuse("they must contain one of the bits 0x1, 0x2, 0x8, 0x10, 0x20 and 0x40, and none above 0x40");
         }
         if flags & EXCLUSIVE_FLAGS != 0 && flags.count_ones() > 1 {
             return refuse("DEVICE_USE_ONLY, EXTERNAL and IPC must be used alone");
@@ -138,10 +141,10 @@ impl Caller<'_> {
             self.own_submission(self.explicit_stream(stream)?)?;
         let context = self.machine.contexts.slot(context_key);
         context.check()?;
+        let shared = check_same_device(&lock(&event.state), stream)?;
         if stream.is_redirected() {
             return self.capture_record(key, event, stream);
         }
-        let shared = lock(&event.state).shared.clone();
         if let Some(counters) = shared {
             let record = counters.next_record();
             let task = Control::RecordShared { counters: Arc::clone(&counters), record };
@@ -195,12 +198,13 @@ impl Caller<'_> {
         let explicit = self.explicit_stream(stream)?;
         let (key, event) = self.event(raw)?;
         let Submission { key: stream_key, stream, context: context_key } = self.own_submission(explicit)?;
+        let shared = check_same_device(&lock(&event.state), stream)?;
         if self.capture_wait(stream_key, stream, event)? {
             return Ok(());
         }
-        let (kind, shared, own) = {
+        let (kind, own) = {
             let state = lock(&event.state);
-            (state.kind, state.shared.clone(), state.own_record)
+            (state.kind, state.own_record)
         };
         let after = match shared {
             Some(counters) => self.shared_dependency(counters, own),
@@ -208,12 +212,13 @@ impl Caller<'_> {
         };
         let Some(after) = after else { return Ok(()) };
         event.waits.fetch_add(1, Ordering::Relaxed);
+        let limit = self.machine.event_wait_limit().map(ExternalWait::limit);
         let next = if let Waited::Next(cell) = &after { Some(Arc::clone(cell)) } else { None };
         let submitted = self.machine.submit(
             stream_key,
             stream,
             context_key,
-            Control::Wait(Box::new(Wait { after, event: Some(key) })),
+            Control::Wait(Box::new(Wait { after, event: Some(key), limit })),
         );
         submitted.map(|_| ()).inspect_err(|_| {
             event.waits.fetch_sub(1, Ordering::Relaxed);
@@ -369,6 +374,8 @@ impl Caller<'_> {
     pub fn elapsed_ms(&self, start: usize, end: usize) -> Result<f32> {
         let (_, start) = self.event(start)?;
         let (_, end) = self.event(end)?;
+        check_not_shared(start, "has no time stamps")?;
+        check_not_shared(end, "has no time stamps")?;
         let start = self.reached_ns(start, "start")?;
         let end = self.reached_ns(end, "end")?;
         Ok((end as f64 - start as f64) as f32 / 1e6)
@@ -377,12 +384,15 @@ impl Caller<'_> {
     /// Time at which the event was reached, in microseconds.
     pub fn event_time_us(&self, raw: usize) -> Result<u64> {
         let (_, event) = self.event(raw)?;
+        check_not_shared(event, "has no time stamps")?;
         Ok(self.reached_ns(event, "queried")? / 1000)
     }
 
     /// Id of an event.
     pub fn event_id(&self, raw: usize) -> Result<u32> {
-        Ok(self.event(raw)?.0.index() as u32)
+        let (key, event) = self.event(raw)?;
+        check_not_shared(event, "has no id")?;
+        Ok(key.index() as u32)
     }
 
     /// Time at which the newest record was reached.
@@ -424,4 +434,21 @@ impl Caller<'_> {
         let event = self.machine.events.get(key).ok_or_else(unknown)?;
         Ok((key, event))
     }
+}
+
+/// Refuses an event of one device on a stream of another. An event that processes share works on all devices; returns
+/// its counters.
+fn check_same_device(event: &EventState, stream: &Stream) -> Result<Option<Arc<SharedCounters>>> {
+    if event.shared.is_some() || event.device == stream.device() {
+        return Ok(event.shared.clone());
+    }
+    fail(Error::OtherDevice { event: event.device, stream: stream.device() })
+}
+
+/// Refuses an event that processes share.
+fn check_not_shared(event: &Event, why: &str) -> Result<()> {
+    if lock(&event.state).shared.is_none() {
+        return Ok(());
+    }
+    fail(Error::Feature(format!("an event that was created with ACL_EVENT_IPC {why}")))
 }

@@ -28,7 +28,7 @@ impl Caller<'_> {
 
     /// Opens an event that another process exported.
     pub fn import_event(&self, name: [u8; 16]) -> Result<EventKey> {
-        let (_, context) = self.context_or_default()?;
+        let (_, context) = self.context()?;
         let word = |at: usize| u32::from_le_bytes(name[at..at + 4].try_into().expect("four bytes"));
         let nonce = u64::from_le_bytes(name[8..].try_into().expect("eight bytes"));
         let name = SharedName { process: word(0), descriptor: word(4), nonce };

@@ -52,7 +52,7 @@ impl Machine {
             }
             Control::Wait(wait) => {
                 self.finish_wait(key, &wait);
-                Ok(())
+                wait.limit.map_or(Ok(()), |limit| limit.result())
             }
             Control::Node { node, run } if run.is_canceled.load(Ordering::Acquire) => {
                 node.cancel();

@@ -32,6 +32,21 @@ impl Machine {
         if wait.try_pass() { Readiness::Ready } else { Readiness::Unknown }
     }
 
+    /// Returns `Ready` if the limit of a blocked wait has expired. Otherwise registers the stream, which is marked ready
+    /// when that happens, and returns why the wait is blocked.
+    #[cold]
+    pub(crate) fn check_limit(
+        &self,
+        stream: StreamKey,
+        limit: &Arc<ExternalWait>,
+        blocked: Readiness<StreamKey>,
+    ) -> Readiness<StreamKey> {
+        match self.check_external_wait(stream, limit) {
+            Readiness::Ready => Readiness::Ready,
+            _ => blocked,
+        }
+    }
+
     /// Rechecks external waits after memory or a notify changed.
     #[inline]
     pub(crate) fn poll_external_waits(&self) {

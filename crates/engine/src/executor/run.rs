@@ -167,7 +167,7 @@ impl Machine {
 
     /// Discards a task that will not run. If it stood for a run of a graph, cancels the run and returns it; the run
     /// still finishes.
-    pub(super) fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<GraphRun>> {
+    pub(crate) fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<GraphRun>> {
         let Task::Control(task) = task else { return None };
         match task {
             Control::Wait(wait) => self.finish_wait(key, &wait),
@@ -189,7 +189,7 @@ impl Machine {
     }
 
     /// Publishes a finished task and releases the claim.
-    fn finish(&self, key: StreamKey, sequence: u64) {
+    pub(crate) fn finish(&self, key: StreamKey, sequence: u64) {
         if let Some(observer) = self.observer() {
             observer.finished(StreamPoint { stream: key, sequence }.into());
         }
@@ -227,31 +227,39 @@ impl Machine {
     /// Returns whether the front of a stream may start. If a wait for a notify may start, this has consumed the notify.
     fn readiness(&self, key: StreamKey, task: &Task) -> Readiness<StreamKey> {
         let Task::Control(task) = task else { return Readiness::Ready };
-        let after = match task {
-            Control::Wait(wait) => &wait.after,
-            Control::Await(wait) => return self.check_external_wait(key, wait),
+        match task {
+            Control::Wait(wait) => {
+                let readiness = self.readiness_after(key, &wait.after);
+                match &wait.limit {
+                    Some(limit) if readiness != Readiness::Ready => self.check_limit(key, limit, readiness),
+                    _ => readiness,
+                }
+            }
+            Control::Await(wait) => self.check_external_wait(key, wait),
             Control::Node { node, run } if !run.is_canceled.load(Ordering::Acquire) => {
-                return node.external_wait().map_or(Readiness::Ready, |wait| self.check_external_wait(key, &wait));
+                node.external_wait().map_or(Readiness::Ready, |wait| self.check_external_wait(key, &wait))
             }
             Control::Resumed(progress) if !progress.run.is_canceled.load(Ordering::Acquire) => {
-                return self.check_external_wait(key, &progress.pause);
+                self.check_external_wait(key, &progress.pause)
             }
-            Control::Join(run) => match run.end.get() {
-                Some(end) => &Waited::Point(*end),
-                None => return Readiness::Unknown,
-            },
-            _ => return Readiness::Ready,
-        };
-        let point = match after {
-            Waited::Point(point) => *point,
-            Waited::GraphEvent(graph_event) if graph_event.is_set() => return Readiness::Ready,
-            Waited::GraphEvent(_) => return Readiness::Unknown,
-            Waited::External(wait) => return self.check_external_wait(key, wait),
-            Waited::Next(cell) => match cell.get() {
-                Some(point) => *point,
-                None => return Readiness::Unknown,
-            },
-        };
+            Control::Join(run) => run.end.get().map_or(Readiness::Unknown, |end| self.readiness_at(*end)),
+            _ => Readiness::Ready,
+        }
+    }
+
+    /// Returns whether what a stream waits for has happened.
+    fn readiness_after(&self, key: StreamKey, after: &Waited) -> Readiness<StreamKey> {
+        match after {
+            Waited::Point(point) => self.readiness_at(*point),
+            Waited::GraphEvent(graph_event) if graph_event.is_set() => Readiness::Ready,
+            Waited::GraphEvent(_) => Readiness::Unknown,
+            Waited::External(wait) => self.check_external_wait(key, wait),
+            Waited::Next(cell) => cell.get().map_or(Readiness::Unknown, |point| self.readiness_at(*point)),
+        }
+    }
+
+    /// Returns whether a point has been reached.
+    fn readiness_at(&self, point: StreamPoint) -> Readiness<StreamKey> {
         if self.streams.slot(point.stream).tasks.completion.done() >= point.sequence {
             Readiness::Ready
         } else {

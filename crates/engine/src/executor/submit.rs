@@ -39,6 +39,7 @@ impl Machine {
         let has_reasons = !self.devices[stream.device() as usize].reasons.is_empty();
         if has_reasons {
             self.check_device_usable(stream.device())?;
+            stream.check_not_aborting(key)?;
         }
         if stream.is_redirected() {
             return self.redirect(key, stream, context, task);

@@ -104,7 +104,7 @@ impl Machine {
             let sequence = self.submit(stream, self.streams.slot(stream), context, task)?;
             Ok(StreamPoint { stream, sequence })
         };
-        let wait = |point| Control::Wait(Box::new(Wait { after: Waited::Point(point), event: None }));
+        let wait = |point| Wait::after(Waited::Point(point));
         *newest = push(0, wait(start).into())?;
         for node in &state.resets {
             *newest = push(0, Control::Node { node: Arc::clone(node), run: Arc::clone(run) }.into())?;
@@ -128,7 +128,7 @@ impl Machine {
                 }
                 Step::AwaitEvent(graph_event) => {
                     graph_event.watch(run.streams()[branch]);
-                    Control::Wait(Box::new(Wait { after: Waited::GraphEvent(Arc::clone(graph_event)), event: None }))
+                    Wait::after(Waited::GraphEvent(Arc::clone(graph_event)))
                 }
                 Step::AwaitRecord(event) => match self.newest_record(*event) {
                     Some(point) => wait(point),
@@ -146,8 +146,12 @@ impl Machine {
     /// Creates a stream that the program has no handle of.
     fn make_graph_stream(&self, context: ContextKey) -> Result<StreamKey> {
         let device = self.contexts.slot(context).device();
+        self.take_graph_stream(device)?;
         let open = |stream: &Stream, _| stream.open(context, device, StreamOptions::default());
-        self.streams.insert(open).ok_or_else(|| Box::new(Error::NoHandle("stream")))
+        self.streams.insert(open).ok_or_else(|| {
+            self.release_graph_stream(device);
+            Box::new(Error::NoHandle("stream"))
+        })
     }
 
     /// Ends a graph that is not running.
@@ -198,6 +202,7 @@ impl Machine {
         if self.streams.retire(key) {
             let last = lock(&stream.tasks.lane).submitted();
             self.wait(StreamPoint { stream: key, sequence: last }, None);
+            self.release_graph_stream(stream.device());
             self.streams.recycle(key);
         }
     }

@@ -60,7 +60,7 @@ impl Caller<'_> {
         if lock(&stream.settings).host_functions {
             return fail(Error::AlreadySubscribed);
         }
-        self.machine.subscriptions.subscribe(thread, key)
+        self.machine.subscriptions.subscribe(thread, key, stream.device())
     }
 
     /// Ends the subscription of a thread to a stream.

@@ -1,7 +1,7 @@
 //! Delivery: running host functions on the thread of their context, and callbacks on the subscribed thread.
 
 use crate::context::Context;
-use crate::host::{HostThread, Posted, Subscriptions};
+use crate::host::{HostThread, Posted, Subscriber, Subscriptions};
 use crate::keys::StreamKey;
 use crate::machine::Machine;
 use crate::observer::StreamPosition;
@@ -70,8 +70,8 @@ impl Subscriptions {
     pub(crate) fn forget(&self, machine: &Machine, stream: StreamKey) {
         let closed = {
             let mut streams = lock(&self.streams);
-            let Some(thread) = streams.remove(&stream.raw()) else { return };
-            let last = !streams.values().any(|other| *other == thread);
+            let Some(Subscriber { thread, .. }) = streams.remove(&stream.raw()) else { return };
+            let last = !streams.values().any(|other| other.thread == thread);
             last.then(|| lock(&self.inboxes).remove(&thread)).flatten()
         };
         // The remaining calls will never run. Streams that wait for them continue with an error.
@@ -85,9 +85,18 @@ impl Subscriptions {
     /// Takes back calls of a stream that no thread has started: its tasks were dropped, and the thread may never
     /// process reports.
     pub(crate) fn cancel(&self, machine: &Machine, stream: StreamKey) {
+        self.withdraw(machine, stream, |_| true);
+    }
+
+    /// Takes back the call that a stream waits for, if no thread has started it.
+    pub(crate) fn cancel_held(&self, machine: &Machine, stream: StreamKey) {
+        self.withdraw(machine, stream, |posted| posted.holds_stream);
+    }
+
+    fn withdraw(&self, machine: &Machine, stream: StreamKey, matches: impl Fn(&Posted) -> bool) {
         let inboxes: Vec<Arc<Inbox<Posted>>> = lock(&self.inboxes).values().cloned().collect();
         for inbox in inboxes {
-            let withdrawn = inbox.remove_if(|posted| posted.at.0 == stream);
+            let withdrawn = inbox.remove_if(|posted| posted.at.0 == stream && matches(posted));
             for posted in withdrawn.iter().filter(|posted| posted.holds_stream) {
                 machine.finish_held(stream, posted.at.1);
             }

@@ -57,19 +57,34 @@ impl HostThread {
     }
 }
 
+/// The thread that a stream is subscribed to, and the device of the stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Subscriber {
+    pub(crate) thread: u64,
+    pub(crate) device: u32,
+}
+
 /// Which thread is subscribed to which stream.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
-    pub(crate) streams: Mutex<HashMap<usize, u64>>,
+    pub(crate) streams: Mutex<HashMap<usize, Subscriber>>,
     /// Pending calls of each subscribed thread.
     pub(crate) inboxes: Mutex<HashMap<u64, Arc<Inbox<Posted>>>>,
 }
 
 impl Subscriptions {
-    pub(crate) fn subscribe(&self, thread: u64, stream: StreamKey) -> Result<()> {
+    /// Subscribes a thread. It may serve several streams, but only of one device.
+    pub(crate) fn subscribe(&self, thread: u64, stream: StreamKey, device: u32) -> Result<()> {
         let mut streams = lock(&self.streams);
         if streams.contains_key(&stream.raw()) {
             return fail(Error::AlreadySubscribed);
+        }
+        if let Some(other) = streams.values().find(|other| other.thread == thread && other.device != device) {
+            return fail(Error::Parameter(format!(
+                "thread {thread:#x} is subscribed to a stream of device {} and cannot serve device {device} as well: \
+                 use one thread per device",
+                other.device
+            )));
         }
         let mut inboxes = lock(&self.inboxes);
         if !inboxes.contains_key(&thread) && inboxes.len() >= MAX_SUBSCRIBERS {
@@ -78,12 +93,12 @@ impl Subscriptions {
             )));
         }
         inboxes.entry(thread).or_default();
-        streams.insert(stream.raw(), thread);
+        streams.insert(stream.raw(), Subscriber { thread, device });
         Ok(())
     }
 
     pub(crate) fn subscriber(&self, stream: StreamKey) -> Option<u64> {
-        lock(&self.streams).get(&stream.raw()).copied()
+        lock(&self.streams).get(&stream.raw()).map(|subscriber| subscriber.thread)
     }
 
     /// Hands a call to its thread. Returns `false` if the thread is no longer subscribed.

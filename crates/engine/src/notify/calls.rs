@@ -8,31 +8,37 @@ use crate::task::Control;
 use crate::task::external_wait::{ExternalWait, WaitCondition};
 use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_memory::shared::{SharedCounters, SharedName};
-use softacl_sync::facade::lock;
+use softacl_sync::facade::{Ordering, lock};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Prefix of every key.
 const PREFIX: &str = "softacl-notify-";
-/// As many as there are handles. The limits of the chips are not public.
-const MAX_NOTIFIES: usize = 1 << 20;
-
 impl Caller<'_> {
     /// Creates a plain notify.
     pub fn create_notify(&self) -> Result<NotifyKey> {
-        self.context_or_default()?;
-        self.insert_notify(NotifyState::default())
+        let (_, context) = self.context()?;
+        let device = context.device();
+        let limit = self.machine.config.profile.chip.limits.notifies;
+        let in_use = &self.machine.devices[device as usize].notifies;
+        if in_use.fetch_add(1, Ordering::AcqRel) >= limit {
+            in_use.fetch_sub(1, Ordering::AcqRel);
+            return fail(Error::NoNotify { device, limit, soc: self.machine.config.profile.soc.clone() });
+        }
+        self.insert_notify(NotifyState { counted_on: Some(device), ..NotifyState::default() }).inspect_err(|_| {
+            in_use.fetch_sub(1, Ordering::AcqRel);
+        })
     }
 
     /// Creates a counting notify.
     pub fn create_counting_notify(&self) -> Result<NotifyKey> {
-        self.context_or_default()?;
+        self.context()?;
         self.insert_notify(NotifyState { is_counting: true, ..NotifyState::default() })
     }
 
     fn insert_notify(&self, state: NotifyState) -> Result<NotifyKey> {
         let open = |notify: &Notify, _| *lock(&notify.state) = state;
-        self.machine.notifies.insert(open).ok_or_else(|| Box::new(Error::NoNotify(MAX_NOTIFIES)))
+        self.machine.notifies.insert(open).ok_or_else(|| Box::new(Error::NoHandle("notify")))
     }
 
     /// Ends a notify. Records and waits that are queued stay valid.
@@ -42,7 +48,10 @@ impl Caller<'_> {
             return fail(Error::Handle { what: HandleKind::Notify, handle: raw });
         }
         // Before the slot is recycled: afterwards it belongs to another notify.
-        *lock(&notify.state) = NotifyState::default();
+        let ended = std::mem::take(&mut *lock(&notify.state));
+        if let Some(device) = ended.counted_on {
+            self.machine.devices[device as usize].notifies.fetch_sub(1, Ordering::AcqRel);
+        }
         self.machine.notifies.recycle(key);
         Ok(())
     }
@@ -98,6 +107,11 @@ impl Caller<'_> {
         is_counting: bool,
     ) -> Result<()> {
         let (_, notify) = self.notify(raw, is_counting)?;
+        if lock(&notify.state).is_imported {
+            return fail(Error::Parameter(
+                "the notify was imported: only the process that created it can wait for it".to_owned(),
+            ));
+        }
         let (key, stream, context) = self.notify_stream(stream)?;
         let counter = Arc::clone(&lock(&notify.state).counter);
         let condition = WaitCondition::Notify { counter, compare, clears };
@@ -156,7 +170,7 @@ impl Caller<'_> {
 
     /// Opens a notify that another process exported.
     pub fn import_notify(&self, text: &str) -> Result<NotifyKey> {
-        self.context_or_default()?;
+        self.context()?;
         let malformed = || Error::Parameter(format!("{text:?} is not the key of a notify"));
         // Upper-case digits would make several texts of one key.
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');

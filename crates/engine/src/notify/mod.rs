@@ -23,6 +23,8 @@ pub struct Notify {
 pub(crate) struct NotifyState {
     pub(crate) counter: Arc<Counter>,
     pub(crate) is_counting: bool,
+    /// The device whose limit counts the notify.
+    pub(crate) counted_on: Option<u32>,
     /// True if the notify was opened by a key of another process.
     pub(crate) is_imported: bool,
     /// For observers: the record that no wait was queued for, and the waits that no record was queued for.

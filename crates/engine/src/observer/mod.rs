@@ -111,6 +111,8 @@ pub enum Advisory {
     TightCapacities { entries: usize },
     /// A copy between two devices, of which only `device` has enabled its peer. Some drivers require both directions.
     OneWayPeer { device: u32, peer: u32 },
+    /// The address of a value write is not aligned to 8 bytes, which the documentation requires.
+    UnalignedValue(usize),
     /// A thread without a context used the configured default device.
     DefaultDevice(u32),
     /// Device memory may be written by something that no callback reports: host code, another process, a value write.

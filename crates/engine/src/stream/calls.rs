@@ -1,4 +1,4 @@
-//! Streams: creating, waiting, querying, aborting, ending.
+//! Streams: creating, waiting, querying, ending. Aborting and stopping is in `abort`.
 
 use crate::caller::{Caller, Submission};
 use crate::context::Context;
@@ -13,24 +13,19 @@ use softacl_sync::facade::{Ordering, lock};
 
 /// Maximum number of failures of ended streams that are kept.
 const MAX_UNOBSERVED: usize = 16;
-/// How often an abort rechecks for callbacks that reached a thread which never processes its reports.
-const ABORT_RECHECK_MS: i32 = 10;
+/// 0 is the highest priority.
+pub const LOWEST_PRIORITY: u32 = 7;
 
 impl Caller<'_> {
     /// Creates a stream in the current context.
     pub fn create_stream(&self, options: StreamOptions) -> Result<StreamKey> {
-        let (key, context) = self.context_or_default()?;
+        let (key, context) = self.context()?;
         self.machine.check_not_lost(i64::from(context.device()))?;
-        let device = &self.machine.devices[context.device() as usize];
-        let limit = self.machine.config.profile.chip.limits.streams;
-        if device.streams.fetch_add(1, Ordering::AcqRel) >= limit {
-            device.streams.fetch_sub(1, Ordering::AcqRel);
-            let soc = self.machine.config.profile.soc.clone();
-            return fail(Error::NoStream { device: context.device(), limit, soc });
-        }
-        self.machine.make_stream(key, context, options, Origin::Program).inspect_err(|_| {
-            device.streams.fetch_sub(1, Ordering::AcqRel);
-        })
+        let priority = self.machine.checked_priority(options.priority)?;
+        self.machine.take_streams(context.device(), 1)?;
+        self.machine
+            .make_stream(key, context, StreamOptions { priority, ..options }, Origin::Program)
+            .inspect_err(|_| self.machine.release_streams(context.device(), 1))
     }
 
     /// Waits for the tasks of a stream and ends it.
@@ -95,10 +90,12 @@ impl Caller<'_> {
 
     /// Waits for everything submitted to a stream and returns its failure.
     pub(crate) fn drain(&self, key: StreamKey, stream: &Stream, timeout_ms: i32) -> Result<()> {
+        let aborts = stream.check_not_aborting(key)?;
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         if !self.machine.wait(point, deadline(timeout_ms)) {
             return fail(Error::StreamTimeout(timeout_ms));
         }
+        stream.check_not_aborted_since(key, aborts)?;
         self.machine.trim_after_wait();
         if let Some(error) = stream.take_failure() {
             return fail(error);
@@ -115,24 +112,6 @@ impl Caller<'_> {
         check_not_capturing(stream, "queried")?;
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         Ok(!stream.is_waited_for() || self.machine.reached(point))
-    }
-
-    /// Drops the tasks that have not started and waits for the others.
-    pub fn abort_stream(&self, raw: usize) -> Result<()> {
-        let (key, stream) = self.stream(raw)?;
-        check_not_capturing(stream, "aborted")?;
-        let runs = self.machine.drop_pending(key, stream);
-        // Wakes stuck steps: their run is canceled.
-        self.machine.poll_external_waits();
-        let point = StreamPoint { stream: key, sequence: stream.newest() };
-        // A callback that was being handed to its thread is taken back at the next recheck.
-        while !self.machine.wait(point, deadline(ABORT_RECHECK_MS)) {
-            self.machine.subscriptions.cancel(self.machine, key);
-        }
-        for end in runs.iter().filter_map(|run| run.end.get()) {
-            self.machine.wait(*end, None);
-        }
-        Ok(())
     }
 
     /// Id of a stream: stable for its lifetime, small, unique in the process.
@@ -158,7 +137,7 @@ impl Caller<'_> {
 
     /// Sets the priority of a stream.
     pub fn set_stream_priority(&self, raw: usize, priority: u32) -> Result<()> {
-        self.stream(raw)?.1.set_priority(priority);
+        self.stream(raw)?.1.set_priority(priority.min(LOWEST_PRIORITY));
         Ok(())
     }
 
@@ -194,6 +173,53 @@ pub(crate) fn check_not_capturing(stream: &Stream, what: &'static str) -> Result
 }
 
 impl Machine {
+    /// Clamps a priority to those that exist, or refuses it where the version does.
+    fn checked_priority(&self, priority: u32) -> Result<u32> {
+        if priority > LOWEST_PRIORITY && self.config.cann.refuse_priority.include(self.config.profile.chip) {
+            return fail(Error::Parameter(format!(
+                "priority {priority} is not in 0 to {LOWEST_PRIORITY}, which CANN {} requires on {}",
+                self.config.cann.version, self.config.profile.soc
+            )));
+        }
+        Ok(priority.min(LOWEST_PRIORITY))
+    }
+
+    /// Takes streams from the limit of a device.
+    pub(crate) fn take_streams(&self, device: u32, count: u32) -> Result<()> {
+        let limit = self.config.profile.chip.limits.streams;
+        let in_use = &self.devices[device as usize].streams;
+        if in_use.fetch_add(count, Ordering::AcqRel) + count <= limit {
+            return Ok(());
+        }
+        in_use.fetch_sub(count, Ordering::AcqRel);
+        let soc = self.config.profile.soc.clone();
+        match self.devices[device as usize].graph_streams.load(Ordering::Acquire) {
+            0 => fail(Error::NoStream { device, limit, soc }),
+            graphs => fail(Error::NoSharedStream { device, limit, graphs, soc }),
+        }
+    }
+
+    /// Returns streams to the limit of a device.
+    pub(crate) fn release_streams(&self, device: u32, count: u32) {
+        self.devices[device as usize].streams.fetch_sub(count, Ordering::AcqRel);
+    }
+
+    /// Takes a stream for a graph from the limit of a device.
+    pub(crate) fn take_graph_stream(&self, device: u32) -> Result<()> {
+        // Counted first: if there is none left, graphs compete for them.
+        let graphs = &self.devices[device as usize].graph_streams;
+        graphs.fetch_add(1, Ordering::AcqRel);
+        self.take_streams(device, 1).inspect_err(|_| {
+            graphs.fetch_sub(1, Ordering::AcqRel);
+        })
+    }
+
+    /// Returns the stream of a graph to the limit of a device.
+    pub(crate) fn release_graph_stream(&self, device: u32) {
+        self.devices[device as usize].graph_streams.fetch_sub(1, Ordering::AcqRel);
+        self.release_streams(device, 1);
+    }
+
     /// Creates a stream in a context.
     pub(crate) fn make_stream(
         &self,
@@ -242,7 +268,7 @@ impl Machine {
         let mut state = lock(&context.state);
         state.streams.retain(|other| *other != key);
         if state.default_stream != Some(key) {
-            self.devices[context.device() as usize].streams.fetch_sub(1, Ordering::AcqRel);
+            self.release_streams(context.device(), 1);
         }
     }
 

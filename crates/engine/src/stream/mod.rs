@@ -6,12 +6,13 @@
 //! Access rules: the identity is written while the slot is being taken, before the handle is published. `tasks`
 //! synchronizes itself.
 
+mod abort;
 pub(crate) mod calls;
 
 use crate::graph::Redirect;
 use crate::keys::{ContextKey, GraphKey, GroupKey, StreamKey};
 use crate::task::{Content, Task};
-use softacl_errors::Error;
+use softacl_errors::{Error, Result, fail};
 use softacl_memory::Hints;
 use softacl_sync::facade::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 use softacl_sync::failure::FirstFailure;
@@ -25,8 +26,10 @@ pub struct StreamOptions {
     pub flags: u32,
 }
 
+/// Flag of streams that the device submits to.
+const DEVICE_USE_ONLY: u32 = 0x20;
 /// Flags of streams that a wait skips: persistent, CPU-scheduled, device-only.
-const NOT_SYNCHRONIZED: u32 = 0x4 | 0x10 | 0x20;
+const NOT_SYNCHRONIZED: u32 = 0x4 | 0x10 | DEVICE_USE_ONLY;
 
 /// A stream of the API, or a stream that runs a branch of a graph.
 ///
@@ -56,6 +59,9 @@ pub struct Stream {
     /// Consecutive polls that found the stream busy. Used by the stepped executor.
     pub(crate) polls: AtomicU32,
     failure: FirstFailure<Error>,
+    /// Upper half: number of aborts that have begun, of this stream and earlier ones in this slot. Lower half: number
+    /// of aborts in progress.
+    aborts: AtomicU64,
     pub(crate) settings: Mutex<StreamSettings>,
 }
 
@@ -105,6 +111,29 @@ impl Stream {
     /// True if waits include the stream.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & NOT_SYNCHRONIZED == 0
+    }
+
+    /// True if the stream was created for use by the device only.
+    pub(crate) fn is_for_device(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & DEVICE_USE_ONLY != 0
+    }
+
+    /// Marks the stream as being aborted until the guard is dropped.
+    fn begin_abort(&self) -> AbortGuard<'_> {
+        self.aborts.fetch_add(1 << 32 | 1, Ordering::AcqRel);
+        AbortGuard(self)
+    }
+
+    /// Refuses a call while the stream is being aborted. Returns the number of aborts so far, for
+    /// `check_not_aborted_since`.
+    pub(crate) fn check_not_aborting(&self, key: StreamKey) -> Result<u64> {
+        let aborts = self.aborts.load(Ordering::Acquire);
+        if aborts as u32 == 0 { Ok(aborts) } else { fail(aborted(key)) }
+    }
+
+    /// Fails if an abort has begun since `check_not_aborting` returned this number.
+    pub(crate) fn check_not_aborted_since(&self, key: StreamKey, aborts: u64) -> Result<()> {
+        if self.aborts.load(Ordering::Acquire) == aborts { Ok(()) } else { fail(aborted(key)) }
     }
 
     /// Number of the newest task.
@@ -199,4 +228,17 @@ impl Stream {
     pub(crate) fn take_failure(&self) -> Option<Error> {
         self.failure.take()
     }
+}
+
+/// An abort in progress.
+struct AbortGuard<'a>(&'a Stream);
+
+impl Drop for AbortGuard<'_> {
+    fn drop(&mut self) {
+        self.0.aborts.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn aborted(key: StreamKey) -> Error {
+    Error::StreamAborted(key.index() as u32)
 }

@@ -21,6 +21,8 @@ pub(crate) enum WaitCondition {
     Value { backing: usize, value: u64, condition: ValueCondition },
     /// Only the timeout ends the wait: a fault rule made a task slow, or a loop of a graph pauses.
     Delay,
+    /// Only the timeout ends the wait, and that is a failure: the limit of a wait for an event.
+    Limit,
     /// Nothing ends the wait: a fault rule made a task stuck. A step of a graph is stuck until its run is canceled.
     Never(Option<Arc<GraphRun>>),
     /// A notify, plain or counting, compares as requested.
@@ -30,7 +32,7 @@ pub(crate) enum WaitCondition {
 /// Comparison of `aclrtValueWait`, with x as the value in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueCondition {
-    /// x >= value.
+    /// (int64_t)(x - value) >= 0: counters that wrap around stay comparable.
     AtLeast,
     /// x == value.
     Equal,
@@ -44,7 +46,7 @@ impl ValueCondition {
     /// True if the value `found` in memory meets the condition.
     pub(crate) fn holds(self, found: u64, value: u64) -> bool {
         match self {
-            ValueCondition::AtLeast => found >= value,
+            ValueCondition::AtLeast => found.wrapping_sub(value) as i64 >= 0,
             ValueCondition::Equal => found == value,
             ValueCondition::And => found & value != 0,
             ValueCondition::Nor => !(found | value) != 0,
@@ -89,12 +91,22 @@ impl ExternalWait {
     /// Kind of the task.
     pub(crate) fn kind(&self) -> TaskKind {
         match self.condition {
-            WaitCondition::Record(..) => TaskKind::EventWait,
+            WaitCondition::Record(..) | WaitCondition::Limit => TaskKind::EventWait,
             WaitCondition::Value { .. } => TaskKind::ValueWait,
             WaitCondition::Notify { .. } => TaskKind::NotifyWait,
             WaitCondition::Delay => TaskKind::Delay,
             WaitCondition::Never(_) => TaskKind::Stuck,
         }
+    }
+
+    /// The limit of a wait for an event.
+    pub(crate) fn limit(timeout: Duration) -> Arc<ExternalWait> {
+        Arc::new(ExternalWait::new(WaitCondition::Limit).within(Some(timeout)))
+    }
+
+    /// True if a fault rule queued the wait before the task that it delays.
+    pub(crate) fn is_injected(&self) -> bool {
+        matches!(self.condition, WaitCondition::Delay | WaitCondition::Never(_))
     }
 
     /// True if nothing but a cancellation ends the wait.
@@ -153,7 +165,7 @@ impl ExternalWait {
             }
             WaitCondition::Notify { counter, compare, .. } => compare.holds(counter.value()),
             WaitCondition::Never(Some(run)) => run.is_canceled.load(Ordering::Acquire),
-            WaitCondition::Delay | WaitCondition::Never(None) => false,
+            WaitCondition::Delay | WaitCondition::Limit | WaitCondition::Never(None) => false,
         }
     }
 
@@ -183,7 +195,10 @@ mod tests {
     #[test]
     fn value_conditions_match_their_names() {
         use ValueCondition::{And, AtLeast, Equal, Nor};
-        assert!(AtLeast.holds(7, 7) && AtLeast.holds(u64::MAX, 7) && !AtLeast.holds(6, 7));
+        assert!(AtLeast.holds(7, 7) && AtLeast.holds(8, 7) && !AtLeast.holds(6, 7));
+        // The difference counts, so a value that wrapped around is larger than one just below the wrap.
+        assert!(AtLeast.holds(3, u64::MAX) && !AtLeast.holds(u64::MAX, 7));
+        assert!(AtLeast.holds(7 + i64::MAX as u64, 7) && !AtLeast.holds(8 + i64::MAX as u64, 7));
         assert!(Equal.holds(7, 7) && !Equal.holds(8, 7));
         assert!(And.holds(6, 4) && !And.holds(3, 4));
         assert!(Nor.holds(1, 2) && !Nor.holds(0xf0f0_f0f0_f0f0_f0f0, 0x0f0f_0f0f_0f0f_0f0f));
@@ -212,7 +227,7 @@ mod tests {
         assert!(!wait.try_pass(), "the timeout has not started");
         wait.begin();
         assert!(wait.try_pass());
-        assert_eq!(wait.result().unwrap_err().code(), 107019);
+        assert_eq!(wait.result().unwrap_err().code(), 107020);
         assert!(wait.result().is_ok());
     }
 }

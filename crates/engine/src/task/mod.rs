@@ -103,6 +103,15 @@ pub(crate) struct Wait {
     pub(crate) after: Waited,
     /// The event, if the program made the wait.
     pub(crate) event: Option<EventKey>,
+    /// How long the stream may wait, if the program has limited that.
+    pub(crate) limit: Option<Arc<ExternalWait>>,
+}
+
+impl Wait {
+    /// A wait without a limit that belongs to no event of the program.
+    pub(crate) fn after(after: Waited) -> Control {
+        Control::Wait(Box::new(Wait { after, event: None, limit: None }))
+    }
 }
 
 /// What an event wait waits for.

@@ -22,6 +22,9 @@ impl Caller<'_> {
         let task = Move::WriteValue { target: resolved.reach, value };
         let sequence = self.machine.submit(key, stream, context, task)?;
         self.machine.advise(|| Advisory::Viewed { address, len: size_of::<u64>() });
+        if !address.is_multiple_of(size_of::<u64>()) {
+            self.machine.advise(|| Advisory::UnalignedValue(address));
+        }
         self.machine.pair_write(resolved.reach, value, StreamPoint { stream: key, sequence });
         Ok(())
     }

@@ -120,7 +120,8 @@ impl World<'_> {
         (0..self.streams.len()).try_for_each(|stream| self.synchronize(stream))
     }
 
-    /// Checks a stuck task: it never starts, waits time out, and an abort removes it.
+    /// Checks a stuck task: it never starts, waits time out, and an abort removes it together with the record behind it.
+    /// A stop removes the task alone.
     fn expect_stuck(&mut self, stream: usize) -> Result<(), Failure> {
         let handle = self.enter_stream(stream)?;
         let caller = self.caller;
@@ -132,7 +133,12 @@ impl World<'_> {
         if ok(caller.is_stream_finished(handle))? {
             return Err("a stuck stream is reported as finished".to_owned());
         }
-        ok(caller.abort_stream(handle))?;
+        if stream.is_multiple_of(2) {
+            ok(caller.stop_stream(handle))?;
+            ok(caller.synchronize_event(event, -1))?;
+        } else {
+            ok(caller.abort_stream(handle))?;
+        }
         ok(caller.destroy_event(event))?;
         self.synchronize(stream)
     }
