@@ -65,6 +65,7 @@ code_table! {
     ACL_ERROR_RT_NO_NOTIFY_RESOURCE => NoNotify(_),
     ACL_ERROR_RT_INTERNAL_ERROR => NotRecorded(_),
     ACL_ERROR_RT_CONTEXT_RELEASE_ERROR => NotRetained(_) | ContextGone,
+    ACL_ERROR_RT_MODEL_EXECUTE => InGraph(_),
     ACL_ERROR_RT_REPORT_TIMEOUT => ReportTimeout(_),
     ACL_ERROR_RT_SYS_DMA => DeviceCopy(_),
     ACL_ERROR_RT_DEV_SETUP_ERROR => Setup(_),

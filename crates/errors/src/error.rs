@@ -93,7 +93,9 @@ pub enum Error {
         "the call blocks, which the mode of a capture in progress forbids: aclmdlRICaptureThreadExchangeMode with RELAXED allows it in this thread"
     )]
     CaptureForbids,
-    #[error("the default stream of a context cannot be captured")]
+    #[error(
+        "the default stream of a context cannot be captured, and takes no tasks while another stream of the context is: use a stream that the program created"
+    )]
     CaptureDefault,
     #[error("the stream and the event belong to two captures, and one capture cannot depend on another")]
     CaptureConflict,
@@ -172,6 +174,8 @@ pub enum Error {
     Inaccessible { side: &'static str, address: usize, len: usize },
     #[error("the device could not execute the copy: {0}")]
     DeviceCopy(String),
+    #[error("a task of a graph failed with {code}: {cause}", code = .0.code(), cause = .0)]
+    InGraph(Box<Error>),
     #[error("{what}")]
     Injected { code: Code, what: String },
     #[error("the runtime could not be set up: {0}")]
@@ -184,6 +188,16 @@ impl Error {
     /// A call that cannot be part of the update of a task group. `what` starts with a vowel.
     pub fn updating(what: &str) -> Error {
         Error::GroupState(format!("an {what} cannot be part of the update of a task group"))
+    }
+
+    /// The failure of a task, also if the task is a step of a graph.
+    pub fn cause(&self) -> &Error {
+        if let Error::InGraph(cause) = self { cause } else { self }
+    }
+
+    /// The failure as a run of a graph reports it.
+    pub fn in_graph(self) -> Error {
+        if let Error::InGraph(_) = self { self } else { Error::InGraph(Box::new(self)) }
     }
 
     /// Adds the failed task to the sentence, for variants that carry text.

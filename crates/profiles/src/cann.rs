@@ -31,6 +31,8 @@ pub struct Cann {
     pub version: String,
     pub zero_count: ZeroCount,
     pub async_h2h: AsyncHostToHost,
+    /// True if `aclrtLaunchHostFunc` on a capturing stream is captured. Otherwise it returns 207000.
+    pub captures_host_functions: bool,
 }
 
 #[derive(Deserialize)]
@@ -71,6 +73,8 @@ mod tests {
         assert_eq!(cann(None).unwrap().version, "9.2.0");
         assert_eq!(cann(Some("9.0")).unwrap().zero_count, ZeroCount::Invalid);
         assert_eq!(cann(Some("8.5.0")).unwrap().version, "8.5.0");
+        assert!(cann(Some("8.5")).unwrap().captures_host_functions);
+        assert!(!cann(Some("8.0")).unwrap().captures_host_functions);
         assert!(cann(Some("6.0")).is_err());
         assert!(cann(Some("")).is_err());
     }

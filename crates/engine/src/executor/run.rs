@@ -266,7 +266,7 @@ impl Machine {
         if let Some(observer) = self.observer() {
             observer.failed(StreamPoint { stream: key, sequence }.into(), &error);
         }
-        self.exceptions.record(StreamPoint { stream: key, sequence }, stream.device(), error.code());
+        self.exceptions.record(StreamPoint { stream: key, sequence }, stream.device(), error.cause().code());
         self.stop_context(stream, &error);
         stream.fail(error);
     }

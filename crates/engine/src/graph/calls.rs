@@ -29,7 +29,7 @@ impl Caller<'_> {
         if !self.machine.wait(end, deadline(timeout_ms)) {
             return fail(Error::StreamTimeout(timeout_ms));
         }
-        run.result()?;
+        self.machine.run_result(&run)?;
         context.check()
     }
 

@@ -2,8 +2,8 @@
 //!
 //! These functions decide if a call on an event is captured; the event calls queue it if it is not.
 
-use crate::caller::Caller;
-use crate::event::{Event, EventKind};
+use crate::caller::{Caller, Submission};
+use crate::event::{EVENT_SYNC, Event, EventKind};
 use crate::graph::{CapturedRecord, Entry, Redirect, Step};
 use crate::keys::{EventKey, StreamKey};
 use crate::stream::Stream;
@@ -13,6 +13,7 @@ use softacl_sync::facade::lock;
 impl Caller<'_> {
     /// Captures a record.
     pub(crate) fn capture_record(&self, key: EventKey, event: &Event, stream: &Stream) -> Result<()> {
+        check_accepts_tasks(stream)?;
         let (kind, shared) = {
             let state = lock(&event.state);
             (state.kind, state.shared.is_some())
@@ -40,7 +41,7 @@ impl Caller<'_> {
             let shared = state.shared.is_some();
             (state.kind, state.captured, state.record.is_some(), state.graph_event.clone(), shared)
         };
-        if stream.is_redirected() {
+        if stream.is_recording() {
             let Some((graph, _)) = stream.capture() else { return fail(Error::updating("event wait")) };
             if shared {
                 return fail(Error::Feature("a capture cannot wait for an event of other processes".to_owned()));
@@ -68,8 +69,9 @@ impl Caller<'_> {
                 }
             };
         }
-        let Some(record) = captured else { return Ok(false) };
+        let Some(record) = captured else { return check_accepts_tasks(stream).map(|()| false) };
         if !self.machine.has_captured(record) {
+            check_accepts_tasks(stream)?;
             return fail(Error::EventCaptured);
         }
         self.join_capture(key, stream, record)?;
@@ -104,31 +106,42 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Captures a record or a wait that concerns streams outside the capture. Returns `false` if the stream is not
-    /// capturing, or if the event needs the plain call.
-    pub(crate) fn capture_external(&self, stream: usize, event: &Event, step: Step) -> Result<bool> {
-        let (_, stream) = self.stream(stream)?;
-        if stream.capture().is_none() {
-            return Ok(false);
+    /// Captures a record that every run of the graph makes for streams outside it.
+    pub fn record_external_event(&self, raw: usize, stream: usize) -> Result<()> {
+        self.capture_external(stream, raw, Step::SetEvent)
+    }
+
+    /// Captures a wait: every run waits for the record that the event has outside the graph when the run is launched.
+    pub fn stream_wait_external_event(&self, stream: usize, raw: usize) -> Result<()> {
+        self.capture_external(stream, raw, Step::AwaitRecord)
+    }
+
+    /// Captures a record or a wait that concerns streams outside the capture: of an Ex event with the SYNC flag alone,
+    /// once per graph.
+    fn capture_external(&self, stream: usize, raw: usize, step: fn(EventKey) -> Step) -> Result<()> {
+        let (key, event) = self.event(raw)?;
+        let Submission { stream, context, .. } = self.own_submission(self.explicit_stream(stream)?)?;
+        self.machine.contexts.slot(context).check()?;
+        if lock(&event.state).kind != EventKind::Extended(EVENT_SYNC) {
+            return fail(Error::Parameter(
+                "only an event of aclrtCreateEventExWithFlag with ACL_EVENT_SYNC alone can be recorded or waited for with the flag EXTERNAL"
+                    .to_owned(),
+            ));
         }
-        let (context_key, context) = self.context()?;
-        if stream.context() != Some(context_key) {
-            return fail(self.machine.other_context("stream", stream, context_key));
+        let (graph, _) = stream.capture().ok_or(Error::NotCapturing)?;
+        let is_used = |entry: &Entry| matches!(entry.step, Step::SetEvent(other) | Step::AwaitRecord(other) if other == key);
+        if lock(&self.machine.graphs.all.slot(graph).state).entries.iter().any(is_used) {
+            return fail(Error::Parameter(
+                "the graph already has a record of this event, or a wait for it, with the flag EXTERNAL: use another event"
+                    .to_owned(),
+            ));
         }
-        context.check()?;
-        let (kind, graph_event, shared) = {
-            let state = lock(&event.state);
-            (state.kind, state.graph_event.clone(), state.shared.is_some())
-        };
-        // The plain calls refuse these events, or share them with graphs.
-        if shared || graph_event.is_some() || !kind.can_order() {
-            return Ok(false);
-        }
-        self.machine.capture_step(stream, step).map(|_| true)
+        self.machine.capture_step(stream, step(key)).map(|_| ())
     }
 
     /// Captures a reset.
     pub(crate) fn capture_reset(&self, event: &Event, stream: &Stream) -> Result<()> {
+        check_accepts_tasks(stream)?;
         let graph_event = lock(&event.state).graph_event.clone();
         match graph_event {
             Some(graph_event) => self.machine.capture_step(stream, Step::ResetEvent(graph_event)).map(|_| ()),
@@ -138,4 +151,9 @@ impl Caller<'_> {
             }
         }
     }
+}
+
+/// Refuses the default stream of a context in which another stream is capturing.
+fn check_accepts_tasks(stream: &Stream) -> Result<()> {
+    if stream.refuses_tasks() && !stream.is_recording() { fail(Error::CaptureDefault) } else { Ok(()) }
 }

@@ -13,10 +13,14 @@ use crate::machine::Machine;
 use crate::observer::StreamPosition;
 use crate::stream::{Stream, StreamOptions};
 use crate::task::{Control, Task, Wait, Waited};
+use crate::timeout::deadline;
 use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 use std::mem::take;
 use std::sync::Arc;
+
+/// How often the wait for a canceled run rechecks for callbacks that reached a thread which never processes reports.
+const CANCEL_RECHECK_MS: i32 = 10;
 
 impl Machine {
     /// Queues a run. Without a stream, the run starts immediately.
@@ -66,6 +70,27 @@ impl Machine {
         }
         self.step_after_submit();
         queued.map(|()| run)
+    }
+
+    /// The result of a finished run: its first failure, also of a task that orders its branches.
+    pub(crate) fn run_result(&self, run: &GraphRun) -> Result<()> {
+        for stream in run.streams().iter().filter_map(|key| self.streams.get(*key)) {
+            if let Some(error) = stream.take_failure() {
+                run.fail(error.in_graph());
+            }
+        }
+        run.result()
+    }
+
+    /// Waits for the end of a canceled run. Callbacks that no thread has started are taken back, because their thread
+    /// may never process reports.
+    pub(crate) fn wait_canceled(&self, run: &GraphRun) {
+        let Some(end) = run.end.get() else { return };
+        while !self.wait(*end, deadline(CANCEL_RECHECK_MS)) {
+            for stream in run.streams() {
+                self.subscriptions.cancel(self, *stream);
+            }
+        }
     }
 
     /// Refuses a graph that cannot run.

@@ -116,12 +116,29 @@ impl Step {
 /// A capture in progress.
 pub(crate) struct Capture {
     pub(crate) thread: thread::ThreadId,
+    /// The mode with which the capture began.
+    pub(crate) mode: CaptureMode,
     /// The captured streams. Element n is branch n; the capture began on branch 0.
     pub(crate) streams: Vec<StreamKey>,
     /// True if the graph would lack a dependency that was refused.
     pub(crate) is_invalid: bool,
     /// The branch with an open task group, and the nodes of the group.
     pub(crate) group: Option<(usize, Vec<Arc<Node>>)>,
+}
+
+impl Capture {
+    /// A capture that begins on a stream.
+    pub(crate) fn new(thread: thread::ThreadId, mode: CaptureMode, stream: StreamKey) -> Capture {
+        Capture { thread, mode, streams: vec![stream], is_invalid: false, group: None }
+    }
+}
+
+/// What other calls must observe of a capture in progress.
+pub(crate) struct ActiveCapture {
+    pub(crate) graph: GraphKey,
+    pub(crate) thread: thread::ThreadId,
+    pub(crate) mode: CaptureMode,
+    pub(crate) context: ContextKey,
 }
 
 /// A captured record.
@@ -246,7 +263,7 @@ pub(crate) struct Graphs {
     pub(crate) conditions: Slots<ConditionCell, ConditionTag>,
     /// Number of captures that forbid blocking calls. Usually 0, so that a call costs one relaxed load.
     strict: AtomicU32,
-    active: Mutex<Vec<(GraphKey, thread::ThreadId, CaptureMode)>>,
+    active: Mutex<Vec<ActiveCapture>>,
     /// Number of graphs, so that freeing memory costs nothing while there are none.
     count: AtomicU32,
     next_id: AtomicU32,
@@ -284,22 +301,27 @@ impl Graphs {
         ended
     }
 
-    /// Registers a capture.
-    pub(crate) fn begin(&self, key: GraphKey, thread: thread::ThreadId, mode: CaptureMode) {
-        lock(&self.active).push((key, thread, mode));
-        if mode != CaptureMode::Relaxed {
+    /// Registers a capture. Calls `registered` under the lock of the list.
+    pub(crate) fn begin(&self, capture: ActiveCapture, registered: impl FnOnce()) {
+        let mut active = lock(&self.active);
+        if capture.mode != CaptureMode::Relaxed {
             self.strict.fetch_add(1, Ordering::AcqRel);
         }
+        active.push(capture);
+        registered();
     }
 
-    /// Removes a capture.
-    pub(crate) fn end(&self, key: GraphKey) {
-        lock(&self.active).retain(|(other, _, mode)| {
-            if *other == key && *mode != CaptureMode::Relaxed {
-                self.strict.fetch_sub(1, Ordering::AcqRel);
-            }
-            *other != key
-        });
+    /// Removes a capture. Calls `last` with its context if it was the last one there, under the lock of the list.
+    pub(crate) fn end(&self, key: GraphKey, last: impl FnOnce(ContextKey)) {
+        let mut active = lock(&self.active);
+        let Some(at) = active.iter().position(|capture| capture.graph == key) else { return };
+        let ended = active.swap_remove(at);
+        if ended.mode != CaptureMode::Relaxed {
+            self.strict.fetch_sub(1, Ordering::AcqRel);
+        }
+        if !active.iter().any(|other| other.context == ended.context) {
+            last(ended.context);
+        }
     }
 
     /// Returns `true` if a thread with this mode may make a blocking call.
@@ -312,8 +334,8 @@ impl Graphs {
     fn allow_blocking_in(&self, mode: CaptureMode) -> bool {
         let this = thread::current().id();
         let active = lock(&self.active);
-        let own = active.iter().any(|(_, thread, mode)| *thread == this && *mode != CaptureMode::Relaxed);
-        let any_global = active.iter().any(|(.., mode)| *mode == CaptureMode::Global);
+        let own = active.iter().any(|capture| capture.thread == this && capture.mode != CaptureMode::Relaxed);
+        let any_global = active.iter().any(|capture| capture.mode == CaptureMode::Global);
         match mode {
             CaptureMode::Relaxed => true,
             CaptureMode::ThreadLocal => !own,

@@ -114,7 +114,11 @@ impl Caller<'_> {
         let Submission { key, stream, .. } = self.submission(self.explicit_stream(raw)?)?;
         check_not_capturing(stream, "queried")?;
         let point = StreamPoint { stream: key, sequence: stream.newest() };
-        Ok(!stream.is_waited_for() || self.machine.reached(point))
+        let is_finished = !stream.is_waited_for() || self.machine.reached(point);
+        match stream.failure() {
+            Some(error @ Error::InGraph(_)) => fail(error),
+            _ => Ok(is_finished),
+        }
     }
 
     /// Drops the tasks that have not started and waits for the others.
@@ -129,8 +133,8 @@ impl Caller<'_> {
         while !self.machine.wait(point, deadline(ABORT_RECHECK_MS)) {
             self.machine.subscriptions.cancel(self.machine, key);
         }
-        for end in runs.iter().filter_map(|run| run.end.get()) {
-            self.machine.wait(*end, None);
+        for run in &runs {
+            self.machine.wait_canceled(run);
         }
         Ok(())
     }

@@ -234,8 +234,7 @@ impl Control {
 
     fn try_clone(&self) -> Result<Control> {
         Ok(match self {
-            // A callback to a subscribed thread is delivered once, and programs rely on that.
-            Control::Host(call) if call.delivery == Delivery::ContextThread => {
+            Control::Host(call) if !matches!(call.delivery, Delivery::Subscriber { .. }) => {
                 Control::Host(Box::new(HostCall { function: Arc::clone(&call.function), delivery: call.delivery }))
             }
             Control::Condition(condition) => Control::Condition(Arc::clone(condition)),
