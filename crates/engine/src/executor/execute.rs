@@ -70,7 +70,11 @@ impl Machine {
                 self.finish_release(&pending, StreamPoint { stream: key, sequence: sequence - 1 });
                 Ok(())
             }
-            Control::Annotation(_) | Control::CacheOperation => Ok(()),
+            Control::Flow(task) => {
+                self.execute_flow(stream, StreamPoint { stream: key, sequence }, *task);
+                Ok(())
+            }
+            Control::Annotation(_) | Control::CacheOperation | Control::Disabled(_) => Ok(()),
             Control::Fail(failure) => match failure.run {
                 None => self.unless_stopped(stream, || fail(failure.error)),
                 Some(run) => {
@@ -78,8 +82,10 @@ impl Machine {
                     Ok(())
                 }
             },
-            // Occurs only as a step of a graph, and `execute_node` runs those.
-            Control::Condition(_) => fail(Error::Internal("a conditional task outside a graph".to_owned())),
+            // Occur only as steps of a graph, and `execute_node` and `execute_flow` run those.
+            Control::Condition(_) | Control::LabelSwitch(_) | Control::StreamSwitch(_) => {
+                fail(Error::Internal("a conditional task outside a graph".to_owned()))
+            }
         };
         TaskOutcome::Finished(result)
     }

@@ -176,6 +176,7 @@ impl Machine {
                 return Some(run);
             }
             Control::Node { node, .. } => node.cancel(),
+            Control::Flow(task) => self.finish_flow(&task.flow),
             // Other processes may wait for the record.
             Control::RecordShared { counters, record } => counters.mark_reached(record),
             Control::Release(pending) => {

@@ -28,8 +28,7 @@ impl Caller<'_> {
         }
         let graph = self.machine.graphs.insert(context).ok_or(Error::NoHandle("graph"))?;
         let thread = thread::current().id();
-        lock(&self.machine.graphs.all.slot(graph).state).capture =
-            Some(Capture::new(thread, mode, key));
+        lock(&self.machine.graphs.all.slot(graph).state).capture = Some(Capture::new(thread, mode, key));
         self.machine.begin_active(ActiveCapture { graph, thread, mode, context });
         stream.redirect(Redirect::Capture { graph, branch: 0 });
         Ok(())
@@ -59,9 +58,8 @@ impl Caller<'_> {
         if sub_graphs.into_iter().any(|sub| self.machine.is_capturing(sub)) {
             return fail(Error::SubGraphCapturing);
         }
-        let may_end = |capture: &mut Capture| {
-            capture.mode == CaptureMode::Relaxed || capture.thread == thread::current().id()
-        };
+        let may_end =
+            |capture: &mut Capture| capture.mode == CaptureMode::Relaxed || capture.thread == thread::current().id();
         let Some(capture) = state.capture.take_if(may_end) else {
             return fail(if state.capture.is_some() { Error::CaptureThread } else { Error::NotCapturing });
         };
@@ -139,6 +137,9 @@ impl Machine {
         if let Task::Control(Control::Join(_)) = task {
             return fail(Error::Capturing("used to run a graph"));
         }
+        if let Some(bound) = stream.build() {
+            return self.build_step(bound, Step::Work(Arc::new(Node::new(Content::new(task)?)))).map(|()| 0);
+        }
         if stream.capture().is_some() {
             return self.capture_step(stream, Step::Work(Arc::new(Node::new(Content::new(task)?)))).map(|_| 0);
         }
@@ -170,8 +171,8 @@ impl Machine {
         if state.body.is_some() {
             match &step {
                 Step::Work(node) => node.content().task()?.into_sub_step().map(drop)?,
-                Step::Record | Step::Wait(_) => {}
-                Step::SetEvent(_) | Step::AwaitEvent(_) | Step::AwaitRecord(_) | Step::ResetEvent(_) => {
+                Step::Record(_) | Step::Wait { .. } => {}
+                _ => {
                     return fail(Error::Feature("an external event cannot be part of a sub-graph".to_owned()));
                 }
             }

@@ -21,7 +21,11 @@ impl Caller<'_> {
         if shared {
             return fail(Error::Feature("an event of other processes cannot be recorded in a capture".to_owned()));
         }
-        let step = if kind.is_external() { Step::SetEvent(key) } else { Step::Record };
+        if let Some(bound) = stream.build() {
+            let step = if kind.is_external() { Step::SetEvent(key) } else { Step::SetLocal(key) };
+            return self.machine.build_step(bound, step);
+        }
+        let step = if kind.is_external() { Step::SetEvent(key) } else { Step::Record(key) };
         let captured = self.machine.capture_step(stream, step)?;
         if !kind.is_external() {
             let mut state = lock(&event.state);
@@ -36,11 +40,15 @@ impl Caller<'_> {
     /// Captures a wait, if the stream is capturing or joins the capture of the event. Returns `false` if the wait must
     /// be queued.
     pub(crate) fn capture_wait(&self, key: StreamKey, stream: &Stream, event: &Event) -> Result<bool> {
-        let (kind, captured, recorded, graph_event, shared) = {
+        let (event, kind, captured, recorded, graph_event, shared) = {
             let state = lock(&event.state);
             let shared = state.shared.is_some();
-            (state.kind, state.captured, state.record.is_some(), state.graph_event.clone(), shared)
+            (state.key, state.kind, state.captured, state.record.is_some(), state.graph_event.clone(), shared)
         };
+        if let (Some(bound), Some(event), false, true) = (stream.build(), event, shared, kind.can_order()) {
+            let step = graph_event.map_or(Step::AwaitLocal(event), Step::AwaitEvent);
+            return self.machine.build_step(bound, step).map(|()| true);
+        }
         if stream.is_recording() {
             let Some((graph, _)) = stream.capture() else { return fail(Error::updating("event wait")) };
             if shared {
@@ -54,7 +62,8 @@ impl Caller<'_> {
             }
             return match captured {
                 Some(record) if record.graph == graph && self.machine.has_captured(record) => {
-                    self.machine.capture_step(stream, Step::Wait(record.entry)).map(|_| true)
+                    let step = Step::Wait { record: record.entry, event };
+                    self.machine.capture_step(stream, step).map(|_| true)
                 }
                 Some(record) if self.machine.has_captured(record) => {
                     self.machine.invalidate(graph);
@@ -74,12 +83,18 @@ impl Caller<'_> {
             check_accepts_tasks(stream)?;
             return fail(Error::EventCaptured);
         }
-        self.join_capture(key, stream, record)?;
+        self.join_capture(key, stream, record, event)?;
         Ok(true)
     }
 
     /// Adds a stream to a capture, because it waits for an event of that capture.
-    fn join_capture(&self, key: StreamKey, stream: &Stream, record: CapturedRecord) -> Result<()> {
+    fn join_capture(
+        &self,
+        key: StreamKey,
+        stream: &Stream,
+        record: CapturedRecord,
+        event: Option<EventKey>,
+    ) -> Result<()> {
         let (context_key, context) = self.context()?;
         let is_default = lock(&context.state).default_stream == Some(key);
         let mut state = lock(&self.machine.graphs.all.slot(record.graph).state);
@@ -100,7 +115,7 @@ impl Caller<'_> {
         }
         capture.streams.push(key);
         state.branches += 1;
-        state.entries.push(Entry { branch, step: Step::Wait(record.entry) });
+        state.entries.push(Entry { branch, step: Step::Wait { record: record.entry, event } });
         drop(state);
         stream.redirect(Redirect::Capture { graph: record.graph, branch });
         Ok(())
@@ -129,7 +144,8 @@ impl Caller<'_> {
             ));
         }
         let (graph, _) = stream.capture().ok_or(Error::NotCapturing)?;
-        let is_used = |entry: &Entry| matches!(entry.step, Step::SetEvent(other) | Step::AwaitRecord(other) if other == key);
+        let is_used =
+            |entry: &Entry| matches!(entry.step, Step::SetEvent(other) | Step::AwaitRecord(other) if other == key);
         if lock(&self.machine.graphs.all.slot(graph).state).entries.iter().any(is_used) {
             return fail(Error::Parameter(
                 "the graph already has a record of this event, or a wait for it, with the flag EXTERNAL: use another event"
@@ -142,7 +158,14 @@ impl Caller<'_> {
     /// Captures a reset.
     pub(crate) fn capture_reset(&self, event: &Event, stream: &Stream) -> Result<()> {
         check_accepts_tasks(stream)?;
-        let graph_event = lock(&event.state).graph_event.clone();
+        let (key, graph_event) = {
+            let state = lock(&event.state);
+            (state.key, state.graph_event.clone())
+        };
+        if let (Some(bound), Some(key)) = (stream.build(), key) {
+            let step = graph_event.map_or(Step::ResetLocal(key), Step::ResetEvent);
+            return self.machine.build_step(bound, step);
+        }
         match graph_event {
             Some(graph_event) => self.machine.capture_step(stream, Step::ResetEvent(graph_event)).map(|_| ()),
             None => {

@@ -29,9 +29,15 @@ pub(crate) struct HostCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
     ContextThread,
-    Subscriber { thread: u64, holds_stream: bool },
+    Subscriber {
+        thread: u64,
+        holds_stream: bool,
+    },
     /// The thread that is subscribed to `stream` when the call runs. A captured call runs on a stream of its graph.
-    SubscriberOf { stream: StreamKey, holds_stream: bool },
+    SubscriberOf {
+        stream: StreamKey,
+        holds_stream: bool,
+    },
 }
 
 impl fmt::Debug for HostCall {

@@ -66,6 +66,11 @@ impl Caller<'_> {
             return fail(Error::Parameter("the default stream of a context cannot be destroyed".to_owned()));
         }
         check_not_capturing(stream, "destroyed")?;
+        if stream.build().is_some() {
+            return fail(Error::Parameter(
+                "the stream is bound to a graph: call aclmdlRIUnbindStream first".to_owned(),
+            ));
+        }
         Ok(key)
     }
 

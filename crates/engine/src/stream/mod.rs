@@ -169,10 +169,25 @@ impl Stream {
         }
     }
 
-    /// Ends the redirect to the capture of a graph.
+    /// The graph and branch that the stream is bound to.
+    pub(crate) fn build(&self) -> Option<(GraphKey, usize)> {
+        if !self.is_redirected() {
+            return None;
+        }
+        match *lock(&self.redirect) {
+            Some(Redirect::Build { graph, branch }) => Some((graph, branch)),
+            _ => None,
+        }
+    }
+
+    /// Ends the redirect to a graph that is captured or built.
     pub(crate) fn stop_redirect(&self, key: GraphKey) {
         let mut redirect = lock(&self.redirect);
-        if matches!(*redirect, Some(Redirect::Capture { graph, .. }) if graph == key) {
+        let to = match *redirect {
+            Some(Redirect::Capture { graph, .. } | Redirect::Build { graph, .. }) => Some(graph),
+            _ => None,
+        };
+        if to == Some(key) {
             *redirect = None;
             self.finish_redirect();
         }
@@ -201,7 +216,7 @@ impl Stream {
                 self.finish_redirect();
                 Some((group, contents))
             }
-            Redirect::Capture { .. } => unreachable!("only updates are taken"),
+            Redirect::Capture { .. } | Redirect::Build { .. } => unreachable!("only updates are taken"),
         }
     }
 
