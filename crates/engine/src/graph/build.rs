@@ -122,7 +122,7 @@ fn open_build(state: &mut GraphState) -> Result<&mut Build> {
 
 /// Sorts the steps of a graph by branch, and resolves its labels.
 fn compile(state: &GraphState) -> Result<Program<Task>> {
-    let bound = state.build.as_ref().map_or(&[][..], |build| &build.streams);
+    let bound = state.build.as_ref().map_or(&[][..], |build| build.streams.as_slice());
     let heads: Vec<usize> = (0..bound.len()).filter(|branch| bound[*branch].is_head).collect();
     if heads.is_empty() {
         return fail(Error::Parameter(

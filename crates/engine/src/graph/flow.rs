@@ -61,8 +61,10 @@ impl Machine {
             }
             FlowTurn::Start => {
                 flow.run.is_flowing.store(true, Ordering::Release);
-                let heads = flow.program.heads.clone();
-                heads.iter().for_each(|branch| drop(flow.activate(*branch)));
+                let heads = &flow.program.heads;
+                for head in heads {
+                    flow.activate(*head);
+                }
                 heads.iter().try_for_each(|branch| self.queue_block(&flow, *branch, 0, Some(point)))
             }
             FlowTurn::Decide { branch, at } => self.decide(&flow, branch, at, point),
@@ -164,7 +166,7 @@ impl Machine {
                     state.events.entry(*event).or_default().record = None;
                     continue;
                 }
-                ProgramStep::AwaitLocal(event) => match state.events.entry(*event).or_default().record {
+                ProgramStep::AwaitLocal(event) => match state.events.get(event).and_then(|event| event.record) {
                     Some(record) => wait_for(Waited::Point(record)),
                     None => {
                         let cell: Arc<OnceLock<StreamPoint>> = Arc::default();

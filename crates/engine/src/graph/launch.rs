@@ -274,7 +274,7 @@ impl Machine {
                 }
                 state.context = None;
                 state.end = None;
-                let built = state.build.as_ref().map_or_else(Vec::new, |_| take(&mut state.runs));
+                let built = if state.build.is_some() { take(&mut state.runs) } else { Vec::new() };
                 (take(&mut state.streams), take(&mut state.conditions), built)
             };
             // A graph that was built may loop, or wait for a record that will not be made.
