@@ -54,8 +54,10 @@ int main(void)
     EXPECT_OK(aclmdlRIGetStreams(graph, streams, &count));
     EXPECT_TRUE(count == 2 && streams[0] != NULL && streams[1] != NULL && streams[0] != streams[1], "%u", count);
     count = 1;
+    EXPECT_CODE(aclmdlRIGetStreams(graph, again, &count), 107039); /* room for one of two */
+    EXPECT_TRUE(again[0] == NULL && count == 2, "%u", count);
     EXPECT_OK(aclmdlRIGetStreams(graph, again, &count));
-    EXPECT_TRUE(again[0] == streams[0] && again[1] == NULL, "the array has room for one");
+    EXPECT_TRUE(again[0] == streams[0] && again[1] == streams[1], "other handles");
     EXPECT_CODE(aclmdlRIGetStreams(graph, streams, NULL), 100000);
     EXPECT_FAILS(aclmdlRIGetStreams(NULL, streams, &count));
     EXPECT_OK(aclmdlRIGetTasksByStream(streams[0], NULL, &count));

@@ -69,11 +69,15 @@ export! {
     }
 }
 
-/// Writes as many handles as the array holds, and the number of handles there are.
+/// Writes handles and their number. Refuses an array that is too small for them, after writing the number.
 fn list(handles: &[usize], array: Option<OutPtr<*mut c_void>>, count: InOutPtr<u32>) -> Result<()> {
     if let Some(array) = array {
         let room = count.input.read()? as usize;
-        for (at, handle) in handles.iter().take(room).enumerate() {
+        if room < handles.len() {
+            count.output.set(handles.len() as u32)?;
+            return fail(Error::ShortArray { room, count: handles.len() });
+        }
+        for (at, handle) in handles.iter().enumerate() {
             array.set_at(at, *handle as *mut c_void)?;
         }
     }

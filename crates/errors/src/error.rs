@@ -111,6 +111,8 @@ pub enum Error {
     CaptureThread,
     #[error("the file {0}")]
     FileWrite(String),
+    #[error("the array has room for {room} of {count} handles: query the number with NULL first")]
+    ShortArray { room: usize, count: usize },
     #[error("the update does not fit: {0}")]
     UpdateFailed(String),
     #[error("the copy of pageable host memory would block, which the mode of a capture in progress forbids")]
