@@ -1,5 +1,6 @@
 // soc: Ascend910B
 // schedules: all
+// expects: M1
 /* Building graphs: what the calls refuse. */
 #include "../expect.h"
 #include "build.h"
