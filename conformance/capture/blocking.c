@@ -97,11 +97,11 @@ int main(void)
         check_blocking_calls(relaxed ? 0 : 107030);
         check_pageable_calls(relaxed ? 0 : 107041);
         check_capturing_calls(); /* on the capturing stream the results are independent of the mode */
-        /* 4.8: malloc-like calls */
-        EXPECT_SOFTACL_CODE(aclrtMalloc(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), relaxed ? 0 : 107030);
-        if (memory != NULL) {
-            EXPECT_OK(aclrtFree(memory));
-        }
+        /* 4.8: allocation and free are allowed in every mode */
+        REQUIRE_OK(aclrtMalloc(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+        EXPECT_OK(aclrtFree(memory));
+        REQUIRE_OK(aclrtMallocHost(&memory, SIZE));
+        EXPECT_OK(aclrtFreeHost(memory));
         /* Pinned copies on other streams are unaffected. */
         fill_pattern(pinned, SIZE, 40 + (uint32_t)i);
         EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other));

@@ -18,6 +18,14 @@ static void *end_on_other_thread(void *unused)
     return NULL;
 }
 
+static void *end_relaxed_on_other_thread(void *graph)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    EXPECT_OK(aclmdlRICaptureEnd(stream, (aclmdlRI *)graph));
+    EXPECT_OK(aclrtResetDevice(0));
+    return NULL;
+}
+
 static void *without_context(void *unused)
 {
     (void)unused;
@@ -79,6 +87,18 @@ int main(void)
     EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has not ended");
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtSynchronizeDevice());
+
+    /* 4.8: any thread may end a capture that was begun RELAXED. */
+    aclmdlRI relaxed = NULL;
+    REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    in_new_thread(end_relaxed_on_other_thread, &relaxed);
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has not ended");
+    EXPECT_OK(aclmdlRIExecute(relaxed, -1));
+    EXPECT_OK(aclmdlRIDestroy(relaxed));
+    REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    in_new_thread(end_on_other_thread, NULL);
+    EXPECT_OK(aclmdlRICaptureEnd(stream, &relaxed));
+    EXPECT_OK(aclmdlRIDestroy(relaxed));
 
     /* An empty graph runs. */
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));

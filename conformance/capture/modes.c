@@ -60,6 +60,13 @@ int main(void)
     EXPECT_TRUE((int)wrong == 9, "the argument was changed");
     EXPECT_FAILS(aclmdlRICaptureThreadExchangeMode(NULL));
 
+    /* Exchanging the mode needs no capture, and changes nothing while there is none. */
+    EXPECT_TRUE(exchange(local) == global, "a thread starts as GLOBAL");
+    expect_blocking(0, 0);
+    EXPECT_TRUE(exchange(relaxed) == local, "wrong previous mode");
+    expect_blocking(0, 0);
+    EXPECT_TRUE(exchange(global) == relaxed, "wrong previous mode");
+
     /* A global capture restricts every thread whose mode is not relaxed. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, global));
     expect_blocking(107030, 107041);
@@ -81,10 +88,12 @@ int main(void)
     EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
     EXPECT_OK(aclmdlRIDestroy(graph));
 
-    /* A relaxed capture restricts no thread. */
+    /* A relaxed capture restricts no thread, whatever mode the thread has set. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, relaxed));
     expect_blocking(0, 0);
     expect_on_other_thread(global, 0, 0);
+    expect_on_other_thread(local, 0, 0);
+    expect_on_other_thread(relaxed, 0, 0);
     EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
     EXPECT_OK(aclmdlRIDestroy(graph));
 

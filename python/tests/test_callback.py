@@ -1,5 +1,6 @@
 """Callbacks: threads, order, exceptions and lifetimes."""
 
+import ctypes
 import gc
 import sys
 import textwrap
@@ -431,3 +432,20 @@ def test_exception_callback_receives_failed_tasks() -> None:
     """
     output = run_python(textwrap.dedent(program), SOFTACL_FAULTS="copy@2=507013")
     assert output.strip() == "[0, 507013, 0] [(507013, 0)]"
+
+
+def test_captured_callback_runs_in_every_run(own_stream: int) -> None:
+    """pyACL has no captures; a C++ extension in the same process has. The function and its argument outlive the runs."""
+    library = ctypes.CDLL("libascendcl.so")
+    stream, graph = ctypes.c_void_p(own_stream), ctypes.c_void_p()
+    seen: list[list[int]] = []
+    assert library.aclmdlRICaptureBegin(stream, 0) == SUCCESS
+    assert rt.launch_callback(lambda data: seen.append(data), [1, 2], NO_BLOCK, own_stream) == SUCCESS
+    assert library.aclmdlRICaptureEnd(stream, ctypes.byref(graph)) == SUCCESS
+    gc.collect()
+    for run in range(1, 4):
+        assert library.aclmdlRIExecuteAsync(graph, stream) == SUCCESS
+        assert rt.process_report(TEST_TIMEOUT * 1000) == SUCCESS
+        assert seen == [[1, 2]] * run
+    assert rt.synchronize_stream(own_stream) == SUCCESS
+    assert library.aclmdlRIDestroy(graph) == SUCCESS

@@ -16,6 +16,9 @@ pub type aclrtMemPool = *mut c_void;
 pub type aclmdlRI = *mut c_void;
 pub type aclmdlRICondHandle = *mut c_void;
 pub type aclrtTaskGrp = *mut c_void;
+pub type aclmdlRITask = *mut c_void;
+pub type aclrtLabel = *mut c_void;
+pub type aclrtLabelList = *mut c_void;
 pub type aclrtDrvMemHandle = *mut c_void;
 pub type aclrtCallback = Option<unsafe extern "C" fn(*mut c_void)>;
 pub type aclrtHostFunc = Option<unsafe extern "C" fn(*mut c_void)>;
@@ -103,6 +106,19 @@ pub struct aclrtStreamAttrValue {
     pub words: [u32; 4],
 }
 
+/// Parameters of a task of a graph. `parameters` is a union; the library uses the member that `type` selects.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct aclmdlRITaskParams {
+    pub r#type: i32,
+    pub rsv0: [u32; 3],
+    pub taskGrp: aclrtTaskGrp,
+    pub opInfoPtr: *mut c_void,
+    pub opInfoSize: usize,
+    pub rsv1: [u8; 32],
+    pub parameters: [u64; 16],
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -119,6 +135,9 @@ mod tests {
             assert_eq!(found.to_string(), expected, "{name}.{field}");
         }
         assert_eq!(size_of::<super::aclrtStreamAttrValue>(), 16);
+        assert_eq!(size_of::<super::aclmdlRITaskParams>(), 200);
+        assert_eq!(std::mem::offset_of!(super::aclmdlRITaskParams, taskGrp), 16);
+        assert_eq!(std::mem::offset_of!(super::aclmdlRITaskParams, rsv1), 40);
         assert_eq!(size_of::<super::aclrtPhysicalMemProp>(), 32);
         assert_eq!(std::mem::offset_of!(super::aclrtPhysicalMemProp, location), 12);
         assert_eq!(std::mem::offset_of!(super::aclrtPhysicalMemProp, reserve), 24);

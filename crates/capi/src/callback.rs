@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A C function and its argument, to be called on another thread. The program vouches for both.
 #[derive(Clone, Copy)]
-struct CCallback {
+pub(crate) struct CCallback {
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
 }
@@ -19,7 +19,10 @@ unsafe impl Send for CCallback {}
 unsafe impl Sync for CCallback {}
 
 impl CCallback {
-    fn shared(function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) -> Arc<dyn Fn() + Send + Sync> {
+    pub(crate) fn shared(
+        function: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+    ) -> Arc<dyn Fn() + Send + Sync> {
         let call = CCallback { function, argument };
         Arc::new(move || call.run())
     }

@@ -39,10 +39,13 @@ export! {
         call.stream_wait_event(stream as usize, event.address())
     }
 
-    fn aclrtStreamWaitEventWithFlag(stream: aclrtStream, event: NonNullArg, _timeout: u32, flag: u32) |call| {
+    fn aclrtStreamWaitEventWithFlag(stream: aclrtStream, event: NonNullArg, timeout: u32, flag: u32) |call| {
         check_flag(flag)?;
         call.require_supported()?;
         match flag {
+            EXTERNAL if timeout != 0 => {
+                fail(Error::Parameter(format!("a wait with the flag EXTERNAL has no timeout: it must be 0, not {timeout}")))
+            }
             EXTERNAL => call.stream_wait_external_event(stream as usize, event.address()),
             _ => call.stream_wait_event(stream as usize, event.address()),
         }
@@ -122,7 +125,7 @@ fn create(call: Call<'_>, event: OutPtr<aclrtEvent>, kind: EventKind) -> Result<
     event.set_or(key.raw() as *mut c_void, || drop(call.destroy_event(key.raw())))
 }
 
-/// `ACL_EVENT_RECORD_EXTERNAL` and `ACL_EVENT_WAIT_EXTERNAL`, which make a difference only in a captured graph.
+/// `ACL_EVENT_RECORD_EXTERNAL` and `ACL_EVENT_WAIT_EXTERNAL`, for capturing streams only.
 const EXTERNAL: u32 = 1;
 
 fn check_flag(flag: u32) -> Result<()> {

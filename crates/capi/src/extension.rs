@@ -35,6 +35,12 @@ pub extern "C" fn softaclNotePlace() {
     softacl_checker::save_frames();
 }
 
+/// Returns 1 if a stream is capturing, otherwise 0. Used by the module `acl`, which keeps what a captured callback needs.
+#[unsafe(no_mangle)]
+pub extern "C" fn softaclIsCapturing(stream: aclrtStream) -> i32 {
+    crate::process::machine().map_or(0, |machine| i32::from(machine.is_stream_capturing(stream as usize)))
+}
+
 /// Reports the findings now, for a process that ends without running exit handlers.
 #[unsafe(no_mangle)]
 pub extern "C" fn softaclTellFindings() -> i32 {

@@ -83,7 +83,8 @@ pub fn main(arguments: &Arguments) -> Result<()> {
 fn list(json: bool) -> Result<()> {
     let codes = codes();
     if json {
-        let findings: Vec<_> = RULES.iter().map(|kind| json!({ "id": kind.id.to_string(), "title": kind.title })).collect();
+        let findings: Vec<_> =
+            RULES.iter().map(|kind| json!({ "id": kind.id.to_string(), "title": kind.title })).collect();
         let text = json!({ "findings": findings, "codes": codes });
         return output::print(serde_json::to_string_pretty(&text)? + "\n");
     }

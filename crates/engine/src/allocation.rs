@@ -25,7 +25,6 @@ impl Caller<'_> {
     /// Allocates memory of the current device.
     pub fn allocate(&self, size: usize) -> Result<usize> {
         let (_, context) = self.context()?;
-        self.check_may_block()?;
         let device = context.device();
         self.machine.allocate_on(device, size)
     }
@@ -53,7 +52,6 @@ impl Caller<'_> {
     /// Allocates pinned host memory.
     pub fn allocate_host(&self, size: usize) -> Result<usize> {
         self.context()?;
-        self.check_may_block()?;
         let heap = self.machine.memory.pinned();
         let allocated = heap.allocate(size);
         let start = allocated.ok_or_else(|| out_of_memory(MemoryPool::PinnedHost, size, heap.usage()))?;

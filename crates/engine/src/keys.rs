@@ -40,6 +40,9 @@ kinds! {
     NotifyTag = 14, NotifyKey;
     /// The handle of a memory pool.
     PoolTag = 15, PoolKey;
+    /// The handle of a part of a graph: a label, a list of labels, a stream or a task. One kind, because the number of
+    /// a kind has four bits, and no other is left.
+    PartTag = 0, PartKey;
 }
 
 /// A task of a stream, and everything before it in that stream.

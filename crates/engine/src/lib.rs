@@ -58,9 +58,10 @@ pub use {
     event::{EventKind, calls::EventStatus},
     exception::{Exception, Exceptions},
     graph::{
-        CaptureMode, CaptureStatus, ConditionCell, ConditionKind, Graph, GraphDescription, Group, StepDescription,
+        CaptureMode, CaptureStatus, Comparison, ConditionCell, ConditionKind, EntryKind, EntryParameters, Graph,
+        GraphDescription, Group, StepDescription,
     },
-    keys::{ConditionKey, ContextKey, EventKey, GraphKey, GroupKey, NotifyKey, PoolKey, StreamKey},
+    keys::{ConditionKey, ContextKey, EventKey, GraphKey, GroupKey, NotifyKey, PartKey, PoolKey, StreamKey},
     machine::{Config, Machine},
     notify::{Compare, CounterOp},
     pool::PoolAttribute,

@@ -104,7 +104,9 @@ pub enum Error {
         "the call blocks, which the mode of a capture in progress forbids: aclmdlRICaptureThreadExchangeMode with RELAXED allows it in this thread"
     )]
     CaptureForbids,
-    #[error("the default stream of a context cannot be captured")]
+    #[error(
+        "the default stream of a context cannot be captured, and takes no tasks while another stream of the context is: use a stream that the program created"
+    )]
     CaptureDefault,
     #[error("the stream and the event belong to two captures, and one capture cannot depend on another")]
     CaptureConflict,
@@ -120,6 +122,8 @@ pub enum Error {
     CaptureThread,
     #[error("the file {0}")]
     FileWrite(String),
+    #[error("the array has room for {room} of {count} handles: query the number with NULL first")]
+    ShortArray { room: usize, count: usize },
     #[error("the update does not fit: {0}")]
     UpdateFailed(String),
     #[error("the copy of pageable host memory would block, which the mode of a capture in progress forbids")]
@@ -197,6 +201,8 @@ pub enum Error {
     /// As `DeviceCopy`, on chips that report it as an error of the task scheduler.
     #[error("the device could not execute the copy: {0}")]
     DeviceTask(String),
+    #[error("a task of a graph failed with {code}: {cause}", code = .0.code(), cause = .0)]
+    InGraph(Box<Error>),
     #[error("{what}")]
     Injected { code: Code, what: String },
     #[error("the runtime could not be set up: {0}")]
@@ -211,12 +217,17 @@ impl Error {
         Error::GroupState(format!("an {what} cannot be part of the update of a task group"))
     }
 
-    /// The cause of the failure: for an entry of a batch, that of the entry.
+    /// The failure of a task or of an entry of a batch, also if the task is a step of a graph.
     pub fn cause(&self) -> &Error {
         match self {
-            Error::Entry { error, .. } => error.cause(),
+            Error::InGraph(error) | Error::Entry { error, .. } => error.cause(),
             error => error,
         }
+    }
+
+    /// The failure as a run of a graph reports it.
+    pub fn in_graph(self) -> Error {
+        if let Error::InGraph(_) = self { self } else { Error::InGraph(Box::new(self)) }
     }
 
     /// Adds the failed task to the sentence, for variants that carry text.

@@ -12,6 +12,10 @@ pub enum HandleKind {
     Graph,
     TaskGroup,
     Condition,
+    Label,
+    LabelList,
+    GraphStream,
+    GraphTask,
     MemoryPool,
     PhysicalMemory,
 }
@@ -26,6 +30,10 @@ impl fmt::Display for HandleKind {
             HandleKind::Graph => "graph",
             HandleKind::TaskGroup => "task group",
             HandleKind::Condition => "condition",
+            HandleKind::Label => "label",
+            HandleKind::LabelList => "list of labels",
+            HandleKind::GraphStream => "stream of a graph",
+            HandleKind::GraphTask => "task of a graph",
             HandleKind::MemoryPool => "memory pool",
             HandleKind::PhysicalMemory => "physical memory",
         })

@@ -59,6 +59,8 @@ pub struct Cann {
     /// Where each context uses streams of the limit of its device.
     #[serde(default)]
     pub context_streams: Products,
+    /// True if `aclrtLaunchHostFunc` on a capturing stream is captured. Otherwise it returns 207000.
+    pub captures_host_functions: bool,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +105,8 @@ mod tests {
         assert_eq!(cann(Some("8.5")).unwrap().copy_kinds, 8);
         let alignment = |name| cann(Some(name)).unwrap().copy_alignment;
         assert_eq!((alignment("8.5"), alignment("9.0")), (64, 1));
+        assert!(cann(Some("8.5")).unwrap().captures_host_functions);
+        assert!(!cann(Some("8.0")).unwrap().captures_host_functions);
         assert!(cann(Some("6.0")).is_err());
         assert!(cann(Some("")).is_err());
     }

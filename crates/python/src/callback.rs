@@ -19,7 +19,7 @@ struct PyCall {
     argument: Py<PyAny>,
 }
 
-/// Calls the boxed function and frees the box. The C callback of `launch_callback`.
+/// Calls the boxed function and frees the box. The C callback of `launch_callback` outside a capture.
 extern "C" fn run(call: *mut c_void) {
     // SAFETY: the pointer is the box that `launch_callback` passed to the library, which calls back exactly once.
     let call = unsafe { Box::from_raw(call.cast::<PyCall>()) };
@@ -35,8 +35,21 @@ extern "C" fn run(call: *mut c_void) {
     std::mem::forget(call);
 }
 
+/// Calls the boxed function and keeps the box. The C callback of `launch_callback` in a capture: every run of the graph
+/// calls it, and no call reports that the graph is gone, so the box lives as long as the process.
+extern "C" fn run_again(call: *mut c_void) {
+    // SAFETY: the pointer is the box that `launch_callback` passed to the library and never frees.
+    let call = unsafe { &*call.cast::<PyCall>() };
+    Python::try_attach(|py| {
+        if let Err(error) = call.function.call1(py, (&call.argument,)) {
+            error.write_unraisable(py, Some(call.function.bind(py)));
+        }
+    });
+}
+
 pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let launch = library::function(c"aclrtLaunchCallback");
+    let is_capturing = library::function(c"softaclIsCapturing");
     define(rt, "launch_callback", "launch_callback(fn, user_data, block_type, stream) -> ret", move |arguments| {
         const NAME: &str = "acl.rt.launch_callback";
         let [function, argument, block, stream] = exactly(NAME, arguments)?;
@@ -45,8 +58,10 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
             return Err(PyTypeError::new_err("parameter must be callable"));
         }
         let call = Box::into_raw(Box::new(PyCall { function: function.unbind(), argument: argument.unbind() })) as u64;
-        let words = [run as *const () as u64, call, block, stream];
-        let code = arguments.py().detach(|| launch.code(&words));
+        let code = arguments.py().detach(|| {
+            let run: extern "C" fn(*mut c_void) = if is_capturing.code(&[stream]) == 1 { run_again } else { run };
+            launch.code(&[run as *const () as u64, call, block, stream])
+        });
         if code != 0 {
             // SAFETY: the library refused the call and did not keep the pointer.
             drop(unsafe { Box::from_raw(call as *mut PyCall) });

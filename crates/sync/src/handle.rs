@@ -43,6 +43,11 @@ impl<T> PartialEq for Key<T> {
     }
 }
 impl<T> Eq for Key<T> {}
+impl<T> std::hash::Hash for Key<T> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 impl<T> fmt::Debug for Key<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0)

@@ -17,9 +17,10 @@
  *     recorded on it -> 107028.
  *   - Another stream joins the capture by waiting for an event of the capturing stream. It must be
  *     joined back by an event before the capture ends (else 107025).
- *   - Blocking copies, memsets and allocations are forbidden (107030), and so are asynchronous copies
- *     that would block (107041): on all threads in global mode, on the capturing thread in
- *     thread-local mode, on no thread in relaxed mode.
+ *   - Blocking copies and memsets are forbidden (107030), and so are asynchronous copies that would
+ *     block (107041): on all threads in global mode, on the capturing thread in thread-local mode,
+ *     on no thread in relaxed mode. Allocating and freeing is allowed.
+ *   - The default stream of the context takes no tasks (107031).
  *   - A failed call can invalidate the capture; aclmdlRICaptureEnd then returns 507903.
  */
 #ifndef ACL_RT_GRAPH_H_
@@ -161,8 +162,8 @@ ACL_FUNC_VISIBILITY aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICa
 
 /**
  * Ends the capture and returns the graph. Not capturing -> 107029; not the stream that began the
- * capture -> 107036; another thread -> 107038; side stream not joined back -> 107025; invalidated ->
- * 507903.
+ * capture -> 107036; another thread, unless the capture was begun RELAXED -> 107038; side stream not
+ * joined back -> 107025; invalidated -> 507903.
  */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *modelRI);
 
@@ -236,11 +237,14 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, 
 
 /* --------------------------------------------------------------------- tasks */
 
-/** Lists the streams of a graph. */
+/**
+ * Lists the streams of a graph. *numStreams is the size of the array, then the number of streams;
+ * streams NULL gives only the number. The handles are for aclmdlRIGetTasksByStream.
+ */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream *streams,
                                                 uint32_t *numStreams);
 
-/** Lists the tasks of a stream of a graph. */
+/** Lists the tasks of a stream of a graph, like aclmdlRIGetStreams. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks,
                                                       uint32_t *numTasks);
 
@@ -264,7 +268,7 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIKernelTaskGetAttribute(aclmdlRITask task,
                                                             aclrtLaunchKernelAttrId attrId,
                                                             aclrtLaunchKernelAttrValue *attrValue);
 
-/** Applies changes to tasks. */
+/** Applies changes to tasks. The graph must not run -> 107037. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIUpdate(aclmdlRI modelRI);
 
 /* -------------------------------------------------------------------- build */
@@ -272,11 +276,14 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIUpdate(aclmdlRI modelRI);
 /** Starts building a graph without a capture. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag);
 
-/** Adds a stream to a graph. */
+/**
+ * Adds a stream that was created with ACL_STREAM_PERSISTENT to a graph: its tasks run with the graph.
+ * flag 0 starts it with the graph, 0x7fffffff when another stream activates it (rt/label.h).
+ */
 ACL_FUNC_VISIBILITY aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream,
                                                 uint32_t flag);
 
-/** Removes a stream from a graph. */
+/** Removes a stream from a graph. Its tasks stay in the graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream);
 
 /** Marks the end of the tasks in a stream. */
@@ -288,7 +295,7 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve);
 /** Sets the name of a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRISetName(aclmdlRI modelRI, const char *name);
 
-/** Returns the name of a graph. */
+/** Returns the name of a graph. maxLen smaller than the name with its final zero -> 107000. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name);
 
 /** Registers a callback for the destruction of a graph. */

@@ -7,7 +7,6 @@ use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
     Event, EventKind, EventState,
 };
-use crate::graph::Step;
 use crate::keys::{EventKey, StreamKey, StreamPoint};
 use crate::observer::{Object, Origin};
 use crate::stream::Stream;
@@ -183,16 +182,6 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Records an event like `record_event`. In a capture, every run of the graph records it for streams outside the
-    /// graph.
-    pub fn record_external_event(&self, raw: usize, stream: usize) -> Result<()> {
-        let (key, event) = self.event(raw)?;
-        if self.capture_external(stream, event, Step::SetEvent(key))? {
-            return Ok(());
-        }
-        self.record_event(raw, stream)
-    }
-
     /// Makes a stream wait for the newest record made so far.
     pub fn stream_wait_event(&self, stream: usize, raw: usize) -> Result<()> {
         let explicit = self.explicit_stream(stream)?;
@@ -271,16 +260,6 @@ impl Caller<'_> {
                 Ok(Some(Waited::Next(cell)))
             }
         }
-    }
-
-    /// Makes a stream wait like `stream_wait_event`. In a capture, every run waits for the record that the event has
-    /// outside the graph when the run is launched.
-    pub fn stream_wait_external_event(&self, stream: usize, raw: usize) -> Result<()> {
-        let (key, event) = self.event(raw)?;
-        if self.capture_external(stream, event, Step::AwaitRecord(key))? {
-            return Ok(());
-        }
-        self.stream_wait_event(stream, raw)
     }
 
     /// Removes the record of a classic event, so that it can be waited for again.
@@ -428,7 +407,7 @@ impl Caller<'_> {
     }
 
     /// Resolves an event handle.
-    pub(super) fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
+    pub(crate) fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
         let unknown = || Error::Handle { what: HandleKind::Event, handle: raw };
         let key = EventKey::from_raw(raw).ok_or_else(unknown)?;
         let event = self.machine.events.get(key).ok_or_else(unknown)?;

@@ -35,7 +35,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    fn flags(self) -> u32 {
+    pub(crate) fn flags(self) -> u32 {
         match self {
             EventKind::Plain => EVENT_SYNC | EVENT_TIME_LINE,
             EventKind::Flagged(flags) | EventKind::Extended(flags) => flags,

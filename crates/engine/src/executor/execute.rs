@@ -6,7 +6,7 @@ use crate::executor::Executor;
 use crate::executor::job::{Job, SHARE_MIN_WEIGHT, weight};
 use crate::executor::run::TaskOutcome;
 use crate::graph::run::GraphRun;
-use crate::host::{Delivery, HostCall};
+use crate::host::{Delivery, HostCall, Posted};
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::stream::Stream;
@@ -33,15 +33,7 @@ impl Machine {
     /// Executes a task that moves no bytes.
     fn execute_control(&self, key: StreamKey, stream: &Stream, sequence: u64, work: Control) -> TaskOutcome {
         let result = match work {
-            Control::Host(call) => {
-                // Set before the call is handed over: it may return before this function does.
-                stream.is_held.store(true, Ordering::Release);
-                let outcome = self.dispatch_host_call(key, stream, sequence, *call);
-                if let TaskOutcome::Finished(_) = outcome {
-                    stream.is_held.store(false, Ordering::Release);
-                }
-                return outcome;
-            }
+            Control::Host(call) => return self.execute_host_call((key, sequence), stream, *call, None),
             Control::Record { event, generation } => {
                 self.mark_reached(event, generation);
                 Ok(())
@@ -60,7 +52,7 @@ impl Machine {
             }
             Control::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
             Control::Resumed(progress) => return self.resume_condition(stream, sequence, progress),
-            Control::Join(run) => run.result(),
+            Control::Join(run) => self.run_result(&run),
             Control::Update(update) => {
                 update.apply();
                 Ok(())
@@ -78,7 +70,11 @@ impl Machine {
                 self.finish_release(&pending, StreamPoint { stream: key, sequence: sequence - 1 });
                 Ok(())
             }
-            Control::Annotation(_) | Control::CacheOperation => Ok(()),
+            Control::Flow(task) => {
+                self.execute_flow(stream, StreamPoint { stream: key, sequence }, *task);
+                Ok(())
+            }
+            Control::Annotation(_) | Control::CacheOperation | Control::Disabled(_) => Ok(()),
             Control::Fail(failure) => match failure.run {
                 None => self.unless_stopped(stream, || fail(failure.error)),
                 Some(run) => {
@@ -87,8 +83,10 @@ impl Machine {
                     Ok(())
                 }
             },
-            // Occurs only as a step of a graph, and `execute_node` runs those.
-            Control::Condition(_) => fail(Error::Internal("a conditional task outside a graph".to_owned())),
+            // Occur only as steps of a graph, and `execute_node` and `execute_flow` run those.
+            Control::Condition(_) | Control::LabelSwitch(_) | Control::StreamSwitch(_) => {
+                fail(Error::Internal("a conditional task outside a graph".to_owned()))
+            }
         };
         TaskOutcome::Finished(result)
     }
@@ -110,6 +108,9 @@ impl Machine {
                         Ok(progress) => return self.resume_condition(stream, sequence, Box::new(progress)),
                         Err(error) => TaskOutcome::Finished(Err(error)),
                     }
+                }
+                Ok(Task::Control(Control::Host(call))) => {
+                    self.execute_host_call((key, sequence), stream, *call, Some(Arc::clone(run)))
                 }
                 Ok(task) => self.execute(key, stream, sequence, task),
                 Err(error) => TaskOutcome::Finished(Err(error)),
@@ -136,6 +137,7 @@ impl Machine {
 
     /// Records the failure of a run.
     fn fail_run(&self, stream: &Stream, run: &GraphRun, error: Error) {
+        let error = error.in_graph();
         self.stop_context(stream, &error);
         run.fail(error);
     }
@@ -255,27 +257,61 @@ impl Machine {
         Ok(copied.map_err(moves::inaccessible(plane.row(0)))?)
     }
 
-    /// Hands a call to the thread that runs it.
-    fn dispatch_host_call(&self, key: StreamKey, stream: &Stream, sequence: u64, call: HostCall) -> TaskOutcome {
-        match call.delivery {
-            Delivery::Subscriber { thread, holds_stream } => {
-                if !self.subscriptions.post(thread, call, (key, sequence), holds_stream) {
-                    return TaskOutcome::Finished(fail(Error::NoCallbackThread));
-                }
-                if holds_stream { TaskOutcome::Held } else { TaskOutcome::Finished(Ok(())) }
-            }
-            Delivery::ContextThread => {
-                let Some(context) = stream.context() else {
-                    return TaskOutcome::Finished(fail(Error::ContextGone));
-                };
-                let context = self.contexts.slot(context);
-                if let Err(error) = self.start_host_thread(context) {
-                    return TaskOutcome::Finished(Err(error));
-                }
-                let host = lock(&context.host);
-                let posted = host.as_ref().is_some_and(|thread| thread.post(call, key, sequence));
-                if posted { TaskOutcome::Held } else { TaskOutcome::Finished(fail(Error::ContextGone)) }
-            }
+    /// Executes a host function or a callback.
+    fn execute_host_call(
+        &self,
+        at: (StreamKey, u64),
+        stream: &Stream,
+        call: HostCall,
+        run: Option<Arc<GraphRun>>,
+    ) -> TaskOutcome {
+        // Set before the call is handed over: it may return before this function does.
+        stream.is_held.store(true, Ordering::Release);
+        let outcome = self.dispatch_host_call(at, stream, call, run);
+        if let TaskOutcome::Finished(_) = outcome {
+            stream.is_held.store(false, Ordering::Release);
         }
+        outcome
+    }
+
+    /// Hands a call to the thread that runs it.
+    fn dispatch_host_call(
+        &self,
+        at: (StreamKey, u64),
+        stream: &Stream,
+        call: HostCall,
+        run: Option<Arc<GraphRun>>,
+    ) -> TaskOutcome {
+        let (thread, holds_stream) = match call.delivery {
+            Delivery::Subscriber { thread, holds_stream } => (Some(thread), holds_stream),
+            Delivery::SubscriberOf { stream, holds_stream } => (self.subscriptions.subscriber(stream), holds_stream),
+            Delivery::ContextThread => return self.post_to_context(at, stream, call, run),
+        };
+        let posted = Posted { function: call.function, at, holds_stream, run };
+        if !thread.is_some_and(|thread| self.subscriptions.post(thread, posted)) {
+            return TaskOutcome::Finished(fail(Error::NoCallbackThread));
+        }
+        if holds_stream { TaskOutcome::Held } else { TaskOutcome::Finished(Ok(())) }
+    }
+
+    /// Hands a call to the host-function thread of the context of its stream.
+    fn post_to_context(
+        &self,
+        at: (StreamKey, u64),
+        stream: &Stream,
+        call: HostCall,
+        run: Option<Arc<GraphRun>>,
+    ) -> TaskOutcome {
+        let Some(context) = stream.context() else {
+            return TaskOutcome::Finished(fail(Error::ContextGone));
+        };
+        let context = self.contexts.slot(context);
+        if let Err(error) = self.start_host_thread(context) {
+            return TaskOutcome::Finished(Err(error));
+        }
+        let host = lock(&context.host);
+        let posted = Posted { function: call.function, at, holds_stream: true, run };
+        let posted = host.as_ref().is_some_and(|thread| thread.post(posted));
+        if posted { TaskOutcome::Held } else { TaskOutcome::Finished(fail(Error::ContextGone)) }
     }
 }

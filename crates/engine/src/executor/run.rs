@@ -176,6 +176,7 @@ impl Machine {
                 return Some(run);
             }
             Control::Node { node, .. } => node.cancel(),
+            Control::Flow(task) => self.finish_flow(&task.flow),
             // Other processes may wait for the record.
             Control::RecordShared { counters, record } => counters.mark_reached(record),
             Control::Release(pending) => {
@@ -274,7 +275,7 @@ impl Machine {
         if let Some(observer) = self.observer() {
             observer.failed(StreamPoint { stream: key, sequence }.into(), &error);
         }
-        self.exceptions.record(StreamPoint { stream: key, sequence }, stream.device(), error.code());
+        self.exceptions.record(StreamPoint { stream: key, sequence }, stream.device(), error.cause().code());
         self.stop_context(stream, &error);
         stream.fail(error);
     }

@@ -4,7 +4,7 @@
 //! because the graph would run in a wrong order. Aborting the device has the same effect.
 
 use crate::caller::{Caller, Submission};
-use crate::graph::{Capture, CaptureMode, CaptureStatus, CapturedRecord, Entry, Redirect, Step};
+use crate::graph::{ActiveCapture, Capture, CaptureMode, CaptureStatus, CapturedRecord, Entry, Redirect, Step};
 use crate::keys::{ContextKey, GraphKey, StreamKey};
 use crate::machine::Machine;
 use crate::stream::Stream;
@@ -28,9 +28,8 @@ impl Caller<'_> {
         }
         let graph = self.machine.graphs.insert(context).ok_or(Error::NoHandle("graph"))?;
         let thread = thread::current().id();
-        lock(&self.machine.graphs.all.slot(graph).state).capture =
-            Some(Capture { thread, streams: vec![key], is_invalid: false, group: None });
-        self.machine.graphs.begin(graph, thread, mode);
+        lock(&self.machine.graphs.all.slot(graph).state).capture = Some(Capture::new(thread, mode, key));
+        self.machine.begin_active(ActiveCapture { graph, thread, mode, context });
         stream.redirect(Redirect::Capture { graph, branch: 0 });
         Ok(())
     }
@@ -59,7 +58,9 @@ impl Caller<'_> {
         if sub_graphs.into_iter().any(|sub| self.machine.is_capturing(sub)) {
             return fail(Error::SubGraphCapturing);
         }
-        let Some(capture) = state.capture.take_if(|capture| capture.thread == thread::current().id()) else {
+        let may_end =
+            |capture: &mut Capture| capture.mode == CaptureMode::Relaxed || capture.thread == thread::current().id();
+        let Some(capture) = state.capture.take_if(may_end) else {
             return fail(if state.capture.is_some() { Error::CaptureThread } else { Error::NotCapturing });
         };
         debug_assert_eq!(capture.streams[0], key);
@@ -115,7 +116,7 @@ impl Caller<'_> {
     /// Refuses an asynchronous call that must wait for its stream, while a capture forbids it.
     #[inline]
     pub(crate) fn check_may_drain(&self, stream: &Stream) -> Result<()> {
-        if stream.is_redirected() {
+        if stream.is_recording() {
             return fail(Error::Parameter(
                 "the stream is capturing, and a copy of pageable host memory cannot be captured: use aclrtMallocHost"
                     .to_owned(),
@@ -130,8 +131,14 @@ impl Machine {
     /// Takes a task of a stream that is capturing or updating.
     #[cold]
     pub(crate) fn redirect(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
+        if !stream.is_recording() && stream.refuses_tasks() {
+            return fail(Error::CaptureDefault);
+        }
         if let Task::Control(Control::Join(_)) = task {
             return fail(Error::Capturing("used to run a graph"));
+        }
+        if let Some(bound) = stream.build() {
+            return self.build_step(bound, Step::Work(Arc::new(Node::new(Content::new(task)?)))).map(|()| 0);
         }
         if stream.capture().is_some() {
             return self.capture_step(stream, Step::Work(Arc::new(Node::new(Content::new(task)?)))).map(|_| 0);
@@ -164,8 +171,8 @@ impl Machine {
         if state.body.is_some() {
             match &step {
                 Step::Work(node) => node.content().task()?.into_sub_step().map(drop)?,
-                Step::Record | Step::Wait(_) => {}
-                Step::SetEvent(_) | Step::AwaitEvent(_) | Step::AwaitRecord(_) | Step::ResetEvent(_) => {
+                Step::Record(_) | Step::Wait { .. } => {}
+                _ => {
                     return fail(Error::Feature("an external event cannot be part of a sub-graph".to_owned()));
                 }
             }
@@ -190,6 +197,12 @@ impl Machine {
     pub(super) fn has_captured(&self, record: CapturedRecord) -> bool {
         let graph = self.graphs.all.get(record.graph);
         graph.is_some_and(|graph| lock(&graph.state).is_capturing(record))
+    }
+
+    /// True if `raw` is the handle of a stream that is capturing.
+    pub fn is_stream_capturing(&self, raw: usize) -> bool {
+        let stream = StreamKey::from_raw(raw).and_then(|key| self.streams.get(key));
+        stream.is_some_and(|stream| stream.capture().is_some())
     }
 
     /// True if the graph is being captured.
@@ -219,7 +232,31 @@ impl Machine {
         for stream in &capture.streams {
             self.streams.slot(*stream).stop_redirect(key);
         }
-        self.graphs.end(key);
+        self.end_active(key);
+    }
+
+    /// Registers a capture. The default stream of its context takes no tasks until the last capture there has ended.
+    pub(super) fn begin_active(&self, capture: ActiveCapture) {
+        let default_stream = self.default_stream_of(capture.context);
+        self.graphs.begin(capture, || {
+            if let Some(stream) = default_stream {
+                stream.set_refusing(true);
+            }
+        });
+    }
+
+    /// Removes a capture.
+    fn end_active(&self, key: GraphKey) {
+        self.graphs.end(key, |context| {
+            if let Some(stream) = self.default_stream_of(context) {
+                stream.set_refusing(false);
+            }
+        });
+    }
+
+    fn default_stream_of(&self, context: ContextKey) -> Option<&Stream> {
+        let key = lock(&self.contexts.slot(context).state).default_stream;
+        key.map(|key| self.streams.slot(key))
     }
 
     /// Ends the captures of a context that ends.

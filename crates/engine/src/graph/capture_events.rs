@@ -2,8 +2,8 @@
 //!
 //! These functions decide if a call on an event is captured; the event calls queue it if it is not.
 
-use crate::caller::Caller;
-use crate::event::{Event, EventKind};
+use crate::caller::{Caller, Submission};
+use crate::event::{EVENT_SYNC, Event, EventKind};
 use crate::graph::{CapturedRecord, Entry, Redirect, Step};
 use crate::keys::{EventKey, StreamKey};
 use crate::stream::Stream;
@@ -13,6 +13,7 @@ use softacl_sync::facade::lock;
 impl Caller<'_> {
     /// Captures a record.
     pub(crate) fn capture_record(&self, key: EventKey, event: &Event, stream: &Stream) -> Result<()> {
+        check_accepts_tasks(stream)?;
         let (kind, shared) = {
             let state = lock(&event.state);
             (state.kind, state.shared.is_some())
@@ -20,7 +21,11 @@ impl Caller<'_> {
         if shared {
             return fail(Error::Feature("an event of other processes cannot be recorded in a capture".to_owned()));
         }
-        let step = if kind.is_external() { Step::SetEvent(key) } else { Step::Record };
+        if let Some(bound) = stream.build() {
+            let step = if kind.is_external() { Step::SetEvent(key) } else { Step::SetLocal(key) };
+            return self.machine.build_step(bound, step);
+        }
+        let step = if kind.is_external() { Step::SetEvent(key) } else { Step::Record(key) };
         let captured = self.machine.capture_step(stream, step)?;
         if !kind.is_external() {
             let mut state = lock(&event.state);
@@ -35,12 +40,16 @@ impl Caller<'_> {
     /// Captures a wait, if the stream is capturing or joins the capture of the event. Returns `false` if the wait must
     /// be queued.
     pub(crate) fn capture_wait(&self, key: StreamKey, stream: &Stream, event: &Event) -> Result<bool> {
-        let (kind, captured, recorded, graph_event, shared) = {
+        let (event, kind, captured, recorded, graph_event, shared) = {
             let state = lock(&event.state);
             let shared = state.shared.is_some();
-            (state.kind, state.captured, state.record.is_some(), state.graph_event.clone(), shared)
+            (state.key, state.kind, state.captured, state.record.is_some(), state.graph_event.clone(), shared)
         };
-        if stream.is_redirected() {
+        if let (Some(bound), Some(event), false, true) = (stream.build(), event, shared, kind.can_order()) {
+            let step = graph_event.map_or(Step::AwaitLocal(event), Step::AwaitEvent);
+            return self.machine.build_step(bound, step).map(|()| true);
+        }
+        if stream.is_recording() {
             let Some((graph, _)) = stream.capture() else { return fail(Error::updating("event wait")) };
             if shared {
                 return fail(Error::Feature("a capture cannot wait for an event of other processes".to_owned()));
@@ -53,7 +62,8 @@ impl Caller<'_> {
             }
             return match captured {
                 Some(record) if record.graph == graph && self.machine.has_captured(record) => {
-                    self.machine.capture_step(stream, Step::Wait(record.entry)).map(|_| true)
+                    let step = Step::Wait { record: record.entry, event };
+                    self.machine.capture_step(stream, step).map(|_| true)
                 }
                 Some(record) if self.machine.has_captured(record) => {
                     self.machine.invalidate(graph);
@@ -68,16 +78,23 @@ impl Caller<'_> {
                 }
             };
         }
-        let Some(record) = captured else { return Ok(false) };
+        let Some(record) = captured else { return check_accepts_tasks(stream).map(|()| false) };
         if !self.machine.has_captured(record) {
+            check_accepts_tasks(stream)?;
             return fail(Error::EventCaptured);
         }
-        self.join_capture(key, stream, record)?;
+        self.join_capture(key, stream, record, event)?;
         Ok(true)
     }
 
     /// Adds a stream to a capture, because it waits for an event of that capture.
-    fn join_capture(&self, key: StreamKey, stream: &Stream, record: CapturedRecord) -> Result<()> {
+    fn join_capture(
+        &self,
+        key: StreamKey,
+        stream: &Stream,
+        record: CapturedRecord,
+        event: Option<EventKey>,
+    ) -> Result<()> {
         let (context_key, context) = self.context()?;
         let is_default = lock(&context.state).default_stream == Some(key);
         let mut state = lock(&self.machine.graphs.all.slot(record.graph).state);
@@ -98,38 +115,57 @@ impl Caller<'_> {
         }
         capture.streams.push(key);
         state.branches += 1;
-        state.entries.push(Entry { branch, step: Step::Wait(record.entry) });
+        state.entries.push(Entry { branch, step: Step::Wait { record: record.entry, event } });
         drop(state);
         stream.redirect(Redirect::Capture { graph: record.graph, branch });
         Ok(())
     }
 
-    /// Captures a record or a wait that concerns streams outside the capture. Returns `false` if the stream is not
-    /// capturing, or if the event needs the plain call.
-    pub(crate) fn capture_external(&self, stream: usize, event: &Event, step: Step) -> Result<bool> {
-        let (_, stream) = self.stream(stream)?;
-        if stream.capture().is_none() {
-            return Ok(false);
+    /// Captures a record that every run of the graph makes for streams outside it.
+    pub fn record_external_event(&self, raw: usize, stream: usize) -> Result<()> {
+        self.capture_external(stream, raw, Step::SetEvent)
+    }
+
+    /// Captures a wait: every run waits for the record that the event has outside the graph when the run is launched.
+    pub fn stream_wait_external_event(&self, stream: usize, raw: usize) -> Result<()> {
+        self.capture_external(stream, raw, Step::AwaitRecord)
+    }
+
+    /// Captures a record or a wait that concerns streams outside the capture: of an Ex event with the SYNC flag alone,
+    /// once per graph.
+    fn capture_external(&self, stream: usize, raw: usize, step: fn(EventKey) -> Step) -> Result<()> {
+        let (key, event) = self.event(raw)?;
+        let Submission { stream, context, .. } = self.own_submission(self.explicit_stream(stream)?)?;
+        self.machine.contexts.slot(context).check()?;
+        if lock(&event.state).kind != EventKind::Extended(EVENT_SYNC) {
+            return fail(Error::Parameter(
+                "only an event of aclrtCreateEventExWithFlag with ACL_EVENT_SYNC alone can be recorded or waited for with the flag EXTERNAL"
+                    .to_owned(),
+            ));
         }
-        let (context_key, context) = self.context()?;
-        if stream.context() != Some(context_key) {
-            return fail(self.machine.other_context("stream", stream, context_key));
+        let (graph, _) = stream.capture().ok_or(Error::NotCapturing)?;
+        let is_used =
+            |entry: &Entry| matches!(entry.step, Step::SetEvent(other) | Step::AwaitRecord(other) if other == key);
+        if lock(&self.machine.graphs.all.slot(graph).state).entries.iter().any(is_used) {
+            return fail(Error::Parameter(
+                "the graph already has a record of this event, or a wait for it, with the flag EXTERNAL: use another event"
+                    .to_owned(),
+            ));
         }
-        context.check()?;
-        let (kind, graph_event, shared) = {
-            let state = lock(&event.state);
-            (state.kind, state.graph_event.clone(), state.shared.is_some())
-        };
-        // The plain calls refuse these events, or share them with graphs.
-        if shared || graph_event.is_some() || !kind.can_order() {
-            return Ok(false);
-        }
-        self.machine.capture_step(stream, step).map(|_| true)
+        self.machine.capture_step(stream, step(key)).map(|_| ())
     }
 
     /// Captures a reset.
     pub(crate) fn capture_reset(&self, event: &Event, stream: &Stream) -> Result<()> {
-        let graph_event = lock(&event.state).graph_event.clone();
+        check_accepts_tasks(stream)?;
+        let (key, graph_event) = {
+            let state = lock(&event.state);
+            (state.key, state.graph_event.clone())
+        };
+        if let (Some(bound), Some(key)) = (stream.build(), key) {
+            let step = graph_event.map_or(Step::ResetLocal(key), Step::ResetEvent);
+            return self.machine.build_step(bound, step);
+        }
         match graph_event {
             Some(graph_event) => self.machine.capture_step(stream, Step::ResetEvent(graph_event)).map(|_| ()),
             None => {
@@ -138,4 +174,9 @@ impl Caller<'_> {
             }
         }
     }
+}
+
+/// Refuses the default stream of a context in which another stream is capturing.
+fn check_accepts_tasks(stream: &Stream) -> Result<()> {
+    if stream.refuses_tasks() && !stream.is_recording() { fail(Error::CaptureDefault) } else { Ok(()) }
 }

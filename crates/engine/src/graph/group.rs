@@ -61,7 +61,10 @@ impl Caller<'_> {
         if self.machine.is_capturing(graph) {
             return fail(Error::GraphCapturing);
         }
-        if stream.is_redirected() {
+        if stream.refuses_tasks() {
+            return fail(Error::CaptureDefault);
+        }
+        if stream.is_recording() {
             return match stream.capture() {
                 Some(_) => fail(Error::Capturing("used for an update")),
                 None => fail(Error::GroupState("an update is already in progress on this stream".to_owned())),

@@ -13,10 +13,14 @@ use crate::machine::Machine;
 use crate::observer::StreamPosition;
 use crate::stream::{Stream, StreamOptions};
 use crate::task::{Control, Task, Wait, Waited};
+use crate::timeout::deadline;
 use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 use std::mem::take;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+
+/// How often the wait for a canceled run rechecks for callbacks that reached a thread which never processes reports.
+const CANCEL_RECHECK_MS: i32 = 10;
 
 impl Machine {
     /// Queues a run. Without a stream, the run starts immediately.
@@ -30,7 +34,9 @@ impl Machine {
         let defer = DeferGuard::new();
         let mut state = lock(&graph.state);
         self.check_launch(key, &state, context)?;
-        while state.streams.len() < state.branches {
+        let program = state.program().map(Arc::clone);
+        // The additional stream of a built graph starts its runs.
+        while state.streams.len() < state.branches + usize::from(program.is_some()) {
             state.streams.push(self.make_graph_stream(context)?);
         }
         let run = Arc::new(GraphRun::new(state.streams.clone()));
@@ -48,13 +54,18 @@ impl Machine {
             observer.launched(&streams, join.map(StreamPosition::from));
         }
         let mut newest = StreamPoint { stream: first, sequence: self.streams.slot(first).newest() };
-        let queued = self.queue_entries(&state, context, start, &run, &mut newest);
+        let queued = match &program {
+            Some(program) => self.queue_program(program, &state.resets, context, start, &run).map(|end| newest = end),
+            None => self.queue_entries(&state, context, start, &run, &mut newest),
+        };
         if queued.is_err() {
             // The waiting stream continues, and the queued steps do nothing.
             run.is_canceled.store(true, Ordering::Release);
         }
         let _ = run.end.set(newest);
         state.end = Some(newest);
+        state.runs.retain(|run| run.strong_count() > 0);
+        state.runs.push(Arc::downgrade(&run));
         drop(state);
         drop(defer);
         if let Some((key, _)) = stream {
@@ -68,6 +79,40 @@ impl Machine {
         queued.map(|()| run)
     }
 
+    /// The result of a finished run: its first failure, also of a task that orders its branches.
+    pub(crate) fn run_result(&self, run: &GraphRun) -> Result<()> {
+        for stream in run.streams().iter().filter_map(|key| self.streams.get(*key)) {
+            if let Some(error) = stream.take_failure() {
+                run.fail(error.in_graph());
+            }
+        }
+        run.result()
+    }
+
+    /// Waits for the end of a canceled run. Callbacks that no thread has started are taken back, because their thread
+    /// may never process reports.
+    pub(crate) fn wait_canceled(&self, run: &GraphRun) {
+        let Some(end) = run.end.get() else { return };
+        while !self.wait(*end, deadline(CANCEL_RECHECK_MS)) {
+            if run.is_flowing.load(Ordering::Acquire) {
+                // A branch may wait for a record that will not be made.
+                for stream in run.streams() {
+                    self.drop_branch(*stream, run);
+                }
+            }
+            for stream in run.streams() {
+                self.subscriptions.cancel(self, *stream);
+            }
+        }
+    }
+
+    /// Drops the tasks of a branch, unless the stream is the one that starts runs.
+    fn drop_branch(&self, key: StreamKey, run: &GraphRun) {
+        if run.streams().last() != Some(&key) {
+            self.drop_pending(key, self.streams.slot(key));
+        }
+    }
+
     /// Refuses a graph that cannot run.
     fn check_launch(&self, key: GraphKey, state: &GraphState, context: ContextKey) -> Result<()> {
         if state.key != Some(key) {
@@ -75,6 +120,12 @@ impl Machine {
         }
         if state.capture.is_some() {
             return fail(Error::GraphCapturing);
+        }
+        if state.build.is_some() && state.program().is_none() {
+            return fail(Error::Parameter(format!(
+                "graph {} is still being built: call aclmdlRIBuildEnd first",
+                state.id
+            )));
         }
         match state.context {
             None => return fail(Error::ContextGone),
@@ -115,11 +166,11 @@ impl Machine {
             let branch = entry.branch;
             let task = match &entry.step {
                 Step::Work(node) => Control::Node { node: Arc::clone(node), run: Arc::clone(run) },
-                Step::Record => {
+                Step::Record(_) => {
                     records[at] = points[branch];
                     continue;
                 }
-                Step::Wait(record) => wait(records[*record]),
+                Step::Wait { record, .. } => wait(records[*record]),
                 Step::SetEvent(event) => {
                     if let Some(point) = self.record_from_graph(*event, run.streams()[branch], context)? {
                         points[branch] = point;
@@ -135,6 +186,10 @@ impl Machine {
                     None => continue,
                 },
                 Step::ResetEvent(graph_event) => Control::ResetGraphEvent(Arc::clone(graph_event)),
+                // Occur only in a graph that is built, which has a program.
+                Step::SetLocal(_) | Step::AwaitLocal(_) | Step::ResetLocal(_) | Step::Label(_) | Step::Activate(_) => {
+                    continue;
+                }
             };
             points[branch] = push(branch, task.into())?;
             *newest = points[0];
@@ -162,8 +217,7 @@ impl Machine {
         if let Some(end) = end {
             self.reached(end);
         }
-        let is_finished = |end: StreamPoint| self.streams.slot(end.stream).tasks.completion.done() >= end.sequence;
-        let (streams, conditions, sub_graphs) = {
+        let (streams, conditions, sub_graphs, bound) = {
             let mut state = lock(&graph.state);
             if state.key != Some(key) {
                 return fail(Error::Handle { what: HandleKind::Graph, handle: key.raw() });
@@ -174,19 +228,26 @@ impl Machine {
             if state.sub_graphs.iter().any(|sub| self.is_capturing(*sub)) {
                 return fail(Error::SubGraphCapturing);
             }
-            if state.end.is_some_and(|end| !is_finished(end)) {
+            if state.end.is_some_and(|end| !self.is_finished(end)) {
                 return fail(Error::GraphRunning(state.id));
             }
             // From here on, no launch finds the graph.
             state.key = None;
             let state = &mut *state;
-            (take(&mut state.streams), take(&mut state.conditions), take(&mut state.sub_graphs))
+            let bound = state.build.take().map_or_else(Vec::new, |build| build.streams);
+            (take(&mut state.streams), take(&mut state.conditions), take(&mut state.sub_graphs), bound)
         };
+        bound.iter().for_each(|bound| self.streams.slot(bound.stream).stop_redirect(key));
         streams.into_iter().for_each(|stream| self.end_graph_stream(stream));
         self.end_sub_graphs(sub_graphs);
         self.free_conditions(conditions);
         self.graphs.remove(key);
         Ok(())
+    }
+
+    /// True if a run has ended.
+    pub(super) fn is_finished(&self, end: StreamPoint) -> bool {
+        self.streams.slot(end.stream).tasks.completion.done() >= end.sequence
     }
 
     /// Ends sub-graphs with their graph. The program may have ended some already.
@@ -211,15 +272,21 @@ impl Machine {
     pub(crate) fn end_graphs_of(&self, context: ContextKey) {
         let Graphs { all, .. } = &self.graphs;
         for (_, graph) in all.live() {
-            let (streams, conditions) = {
+            let (streams, conditions, built) = {
                 let mut state = lock(&graph.state);
                 if state.context != Some(context) {
                     continue;
                 }
                 state.context = None;
                 state.end = None;
-                (take(&mut state.streams), take(&mut state.conditions))
+                let built = if state.build.is_some() { take(&mut state.runs) } else { Vec::new() };
+                (take(&mut state.streams), take(&mut state.conditions), built)
             };
+            // A graph that was built may loop, or wait for a record that will not be made.
+            for run in built.iter().filter_map(Weak::upgrade) {
+                run.is_canceled.store(true, Ordering::Release);
+                streams.iter().for_each(|stream| drop(self.drop_pending(*stream, self.streams.slot(*stream))));
+            }
             streams.iter().for_each(|stream| self.drop_stuck(*stream));
             streams.into_iter().for_each(|stream| self.end_graph_stream(stream));
             self.free_conditions(conditions);

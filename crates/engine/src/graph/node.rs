@@ -60,6 +60,11 @@ impl<T: Repeatable> Node<T> {
         Arc::clone(&lock(&self.content))
     }
 
+    /// Replaces the content.
+    pub(crate) fn replace(&self, content: Arc<Content<T>>) {
+        *lock(&self.content) = content;
+    }
+
     pub(crate) fn kind(&self) -> TaskKind {
         self.content().task.kind()
     }
@@ -147,7 +152,7 @@ impl<T: Repeatable> Update<T> {
     /// Replaces the contents of the nodes.
     pub(crate) fn apply(self) {
         for (node, content) in self.nodes.into_iter().zip(self.contents) {
-            *lock(&node.content) = content;
+            node.replace(content);
         }
     }
 }

@@ -13,13 +13,21 @@ pub(crate) struct GraphRun {
     streams: Vec<StreamKey>,
     /// True if the remaining steps of the run must do nothing.
     pub(crate) is_canceled: AtomicBool,
+    /// True while branches of a graph that was built may have tasks of this run. No other run has tasks there then.
+    pub(crate) is_flowing: AtomicBool,
     /// The first failure among its tasks.
     failure: Mutex<Option<Error>>,
 }
 
 impl GraphRun {
     pub(crate) fn new(streams: Vec<StreamKey>) -> GraphRun {
-        GraphRun { end: OnceLock::new(), streams, is_canceled: AtomicBool::new(false), failure: Mutex::new(None) }
+        GraphRun {
+            end: OnceLock::new(),
+            streams,
+            is_canceled: AtomicBool::new(false),
+            is_flowing: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        }
     }
 
     /// Records a failure. The first one is kept.

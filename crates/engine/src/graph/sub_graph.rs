@@ -2,7 +2,7 @@
 
 use crate::caller::Caller;
 use crate::graph::condition::{CELL_SIZE, CellState, ConditionKind};
-use crate::graph::{Capture, CaptureMode, Graph, Redirect, Step};
+use crate::graph::{ActiveCapture, Capture, CaptureMode, Graph, Redirect, Step};
 use crate::keys::{ConditionKey, GraphKey};
 use crate::machine::Machine;
 use crate::task::moves::Move;
@@ -112,9 +112,9 @@ impl Caller<'_> {
             if state.capture.is_some() || !state.entries.is_empty() {
                 return fail(Error::GraphCapturing);
             }
-            state.capture = Some(Capture { thread, streams: vec![key], is_invalid: false, group: None });
+            state.capture = Some(Capture::new(thread, mode, key));
         }
-        self.machine.graphs.begin(graph_key, thread, mode);
+        self.machine.begin_active(ActiveCapture { graph: graph_key, thread, mode, context });
         stream.redirect(Redirect::Capture { graph: graph_key, branch: 0 });
         Ok(())
     }

@@ -14,6 +14,12 @@ impl Caller<'_> {
     pub fn launch_host_function(&self, stream: usize, function: Arc<dyn Fn() + Send + Sync>) -> Result<()> {
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;
+        if stream.capture().is_some() && !self.machine.config.cann.captures_host_functions {
+            let version = &self.machine.config.cann.version;
+            return fail(Error::Feature(format!(
+                "CANN {version} cannot capture a host function: use aclrtLaunchCallback"
+            )));
+        }
         if self.machine.subscriptions.subscriber(key).is_some() {
             return fail(Error::AlreadySubscribed);
         }
@@ -25,7 +31,8 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Runs `function` in stream order on the thread that subscribed to the stream.
+    /// Runs `function` in stream order on the thread that subscribed to the stream. In a capture, every run of the graph
+    /// calls it, on the thread that is subscribed to the captured stream then.
     pub fn launch_callback(
         &self,
         stream: usize,
@@ -35,7 +42,11 @@ impl Caller<'_> {
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;
         let thread = self.machine.subscriptions.subscriber(key).ok_or(Error::NoCallbackThread)?;
-        let call = Box::new(HostCall { function, delivery: Delivery::Subscriber { thread, holds_stream } });
+        let delivery = match stream.is_recording() {
+            true => Delivery::SubscriberOf { stream: key, holds_stream },
+            false => Delivery::Subscriber { thread, holds_stream },
+        };
+        let call = Box::new(HostCall { function, delivery });
         self.machine.submit(key, stream, context, Control::Host(call)).map(|_| ())
     }
 

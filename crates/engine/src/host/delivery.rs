@@ -77,7 +77,10 @@ impl Subscriptions {
         // The remaining calls will never run. Streams that wait for them continue with an error.
         for posted in closed.iter().flat_map(|inbox| inbox.close()).filter(|posted| posted.holds_stream) {
             let (stream, sequence) = posted.at;
-            machine.streams.slot(stream).fail(Error::NoCallbackThread);
+            match &posted.run {
+                Some(run) => run.fail(Error::NoCallbackThread.in_graph()),
+                None => machine.streams.slot(stream).fail(Error::NoCallbackThread),
+            }
             machine.finish_held(stream, sequence);
         }
     }

@@ -7,6 +7,7 @@
 pub(crate) mod calls;
 mod delivery;
 
+use crate::graph::run::GraphRun;
 use crate::keys::StreamKey;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{Mutex, lock, mpsc};
@@ -28,7 +29,15 @@ pub(crate) struct HostCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
     ContextThread,
-    Subscriber { thread: u64, holds_stream: bool },
+    Subscriber {
+        thread: u64,
+        holds_stream: bool,
+    },
+    /// The thread that is subscribed to `stream` when the call runs. A captured call runs on a stream of its graph.
+    SubscriberOf {
+        stream: StreamKey,
+        holds_stream: bool,
+    },
 }
 
 impl fmt::Debug for HostCall {
@@ -43,6 +52,8 @@ pub(crate) struct Posted {
     /// The task that the call belongs to.
     pub(crate) at: (StreamKey, u64),
     pub(crate) holds_stream: bool,
+    /// The run of a graph that the task is a step of.
+    pub(crate) run: Option<Arc<GraphRun>>,
 }
 
 /// The thread that runs the host functions of a context. It ends when this value is dropped.
@@ -52,8 +63,8 @@ pub(crate) struct HostThread {
 
 impl HostThread {
     /// Hands a call to the thread. Returns `false` if the thread has ended.
-    pub(crate) fn post(&self, call: HostCall, stream: StreamKey, sequence: u64) -> bool {
-        self.calls.send(Posted { function: call.function, at: (stream, sequence), holds_stream: true }).is_ok()
+    pub(crate) fn post(&self, posted: Posted) -> bool {
+        self.calls.send(posted).is_ok()
     }
 }
 
@@ -102,8 +113,8 @@ impl Subscriptions {
     }
 
     /// Hands a call to its thread. Returns `false` if the thread is no longer subscribed.
-    pub(crate) fn post(&self, thread: u64, call: HostCall, at: (StreamKey, u64), holds_stream: bool) -> bool {
+    pub(crate) fn post(&self, thread: u64, posted: Posted) -> bool {
         let Some(inbox) = lock(&self.inboxes).get(&thread).cloned() else { return false };
-        inbox.put(Posted { function: call.function, at, holds_stream })
+        inbox.put(posted)
     }
 }

@@ -118,6 +118,9 @@ impl Caller<'_> {
         if stream.context() != Some(context) {
             return fail(self.machine.other_context("stream", stream, context));
         }
+        if stream.refuses_tasks() {
+            return fail(Error::CaptureDefault);
+        }
         if stream.is_redirected() {
             return fail(Error::Feature("memory pools cannot be used in a capture".to_owned()));
         }

@@ -34,8 +34,8 @@ impl Caller<'_> {
         while !self.machine.wait(point, deadline(RECHECK_MS)) {
             self.machine.subscriptions.cancel(self.machine, key);
         }
-        for end in runs.iter().filter_map(|run| run.end.get()) {
-            self.machine.wait(*end, None);
+        for run in &runs {
+            self.machine.wait_canceled(run);
         }
         Ok(())
     }

@@ -61,6 +61,11 @@ impl Caller<'_> {
             return fail(Error::Parameter("the default stream of a context cannot be destroyed".to_owned()));
         }
         check_not_capturing(stream, "destroyed")?;
+        if stream.build().is_some() {
+            return fail(Error::Parameter(
+                "the stream is bound to a graph: call aclmdlRIUnbindStream first".to_owned(),
+            ));
+        }
         Ok(key)
     }
 
@@ -111,7 +116,11 @@ impl Caller<'_> {
         let Submission { key, stream, .. } = self.submission(self.explicit_stream(raw)?)?;
         check_not_capturing(stream, "queried")?;
         let point = StreamPoint { stream: key, sequence: stream.newest() };
-        Ok(!stream.is_waited_for() || self.machine.reached(point))
+        let is_finished = !stream.is_waited_for() || self.machine.reached(point);
+        match stream.failure() {
+            Some(error @ Error::InGraph(_)) => fail(error),
+            _ => Ok(is_finished),
+        }
     }
 
     /// Id of a stream: stable for its lifetime, small, unique in the process.

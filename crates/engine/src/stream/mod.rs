@@ -47,6 +47,9 @@ pub struct Stream {
     /// True if tasks go to `redirect` instead of the lane.
     is_redirected: AtomicBool,
     redirect: Mutex<Option<Redirect>>,
+    /// True if the stream takes no tasks: it is the default stream of a context with a capture in progress. Changes
+    /// under the lock of `redirect`.
+    is_refusing: AtomicBool,
     /// True while a host function holds the claim. It accesses no memory of the engine.
     pub(crate) is_held: AtomicBool,
     /// Bytes that the last submitting thread had submitted since the last wait, on all streams. Decides whether copies
@@ -86,6 +89,7 @@ impl Stream {
         self.flags.store(options.flags, Ordering::Relaxed);
         self.is_redirected.store(false, Ordering::Relaxed);
         *lock(&self.redirect) = None;
+        self.is_refusing.store(false, Ordering::Relaxed);
         self.failure.clear();
         *lock(&self.settings) = StreamSettings::default();
     }
@@ -148,15 +152,38 @@ impl Stream {
         self.newest.store(sequence, Ordering::Release);
     }
 
-    /// True if the stream is capturing, or updates a task group.
+    /// True if tasks do not go to the lane: the stream is capturing, updates a task group, or refuses tasks.
     #[inline]
     pub(crate) fn is_redirected(&self) -> bool {
         self.is_redirected.load(Ordering::Relaxed)
     }
 
+    /// True if the stream is capturing, or updates a task group.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.is_redirected() && lock(&self.redirect).is_some()
+    }
+
+    /// True if the stream takes no tasks because another stream of its context is capturing.
+    pub(crate) fn refuses_tasks(&self) -> bool {
+        self.is_refusing.load(Ordering::Relaxed)
+    }
+
+    /// Makes the stream refuse tasks, or accept them again.
+    pub(crate) fn set_refusing(&self, refuses: bool) {
+        let redirect = lock(&self.redirect);
+        self.is_refusing.store(refuses, Ordering::Relaxed);
+        self.is_redirected.store(refuses || redirect.is_some(), Ordering::Relaxed);
+    }
+
+    /// Ends the redirect under its lock.
+    fn finish_redirect(&self) {
+        self.is_redirected.store(self.refuses_tasks(), Ordering::Relaxed);
+    }
+
     /// Sends later tasks to a capture or an update instead of the lane.
     pub(crate) fn redirect(&self, redirect: Redirect) {
-        *lock(&self.redirect) = Some(redirect);
+        let mut current = lock(&self.redirect);
+        *current = Some(redirect);
         self.is_redirected.store(true, Ordering::Relaxed);
     }
 
@@ -171,12 +198,27 @@ impl Stream {
         }
     }
 
-    /// Ends the redirect to the capture of a graph.
+    /// The graph and branch that the stream is bound to.
+    pub(crate) fn build(&self) -> Option<(GraphKey, usize)> {
+        if !self.is_redirected() {
+            return None;
+        }
+        match *lock(&self.redirect) {
+            Some(Redirect::Build { graph, branch }) => Some((graph, branch)),
+            _ => None,
+        }
+    }
+
+    /// Ends the redirect to a graph that is captured or built.
     pub(crate) fn stop_redirect(&self, key: GraphKey) {
         let mut redirect = lock(&self.redirect);
-        if matches!(*redirect, Some(Redirect::Capture { graph, .. }) if graph == key) {
+        let to = match *redirect {
+            Some(Redirect::Capture { graph, .. } | Redirect::Build { graph, .. }) => Some(graph),
+            _ => None,
+        };
+        if to == Some(key) {
             *redirect = None;
-            self.is_redirected.store(false, Ordering::Relaxed);
+            self.finish_redirect();
         }
     }
 
@@ -200,10 +242,10 @@ impl Stream {
         let mut redirect = lock(&self.redirect);
         match redirect.take_if(|redirect| matches!(redirect, Redirect::Update { .. }))? {
             Redirect::Update { group, contents } => {
-                self.is_redirected.store(false, Ordering::Relaxed);
+                self.finish_redirect();
                 Some((group, contents))
             }
-            Redirect::Capture { .. } => unreachable!("only updates are taken"),
+            Redirect::Capture { .. } | Redirect::Build { .. } => unreachable!("only updates are taken"),
         }
     }
 

@@ -28,6 +28,8 @@ pub enum TaskKind {
     GraphRun,
     GraphUpdate,
     Condition,
+    LabelSwitch,
+    StreamSwitch,
     /// A delay of a fault rule.
     Delay,
     /// A task that a fault rule prevents from finishing.
@@ -61,6 +63,8 @@ impl TaskKind {
             TaskKind::GraphRun => "run of a graph",
             TaskKind::GraphUpdate => "update of a graph",
             TaskKind::Condition => "conditional task",
+            TaskKind::LabelSwitch => "label switch",
+            TaskKind::StreamSwitch => "stream switch",
             TaskKind::Delay => "slow task",
             TaskKind::Stuck => "stuck task",
         }

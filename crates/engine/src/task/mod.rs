@@ -10,6 +10,7 @@ pub(crate) mod moves;
 
 use crate::graph::condition;
 use crate::graph::node::{self, Repeatable};
+use crate::graph::program::{self, LabelSwitch, StreamSwitch};
 use crate::graph::run::GraphRun;
 use crate::host::{Delivery, HostCall};
 use crate::keys::{EventKey, GraphEvent, StreamPoint};
@@ -30,6 +31,7 @@ pub(crate) type Update = node::Update<Task>;
 pub(crate) type Condition = condition::Condition<Task>;
 pub(crate) type SubGraph = condition::SubGraph<Task>;
 pub(crate) type ConditionProgress = condition::ConditionProgress<Task>;
+pub(crate) type FlowTask = program::FlowTask<Task>;
 
 /// One task of a stream.
 #[derive(Debug)]
@@ -65,6 +67,13 @@ pub(crate) enum Control {
     Resumed(Box<ConditionProgress>),
     /// Runs one of several sub-graphs. Occurs only as a step of a graph.
     Condition(Arc<Condition>),
+    /// Jumps to a label, or to another branch. Occurs only as a step of a graph that was built.
+    LabelSwitch(Arc<LabelSwitch>),
+    StreamSwitch(Arc<StreamSwitch>),
+    /// Decides what a run of a graph that was built does next.
+    Flow(Box<FlowTask>),
+    /// A step of a graph that the program has disabled.
+    Disabled(TaskKind),
     /// Replaces the contents of nodes of a graph.
     Update(Box<Update>),
     /// Resets an event that graphs share with outside streams.
@@ -197,7 +206,7 @@ impl Task {
         match self {
             Task::Move(work) => Ok(SubStep::Move(work)),
             Task::Control(Control::Condition(condition)) => Ok(SubStep::Condition(condition)),
-            Task::Control(Control::CacheOperation) => Ok(SubStep::Nothing),
+            Task::Control(Control::CacheOperation | Control::Disabled(_)) => Ok(SubStep::Nothing),
             task => fail(Error::Feature(format!("a {} cannot be part of a sub-graph", task.name()))),
         }
     }
@@ -218,6 +227,9 @@ impl Control {
             Control::Condition(condition) => condition.touches(start, len),
             Control::Resumed(progress) => progress.touches(start, len),
             Control::Update(update) => update.touches(start, len),
+            Control::LabelSwitch(switch) => switch.touches(start, len),
+            Control::StreamSwitch(switch) => switch.touches(start, len),
+            Control::Flow(task) => task.flow.touches(start, len),
             _ => false,
         }
     }
@@ -237,20 +249,26 @@ impl Control {
             Control::Condition(_) | Control::Resumed(_) => TaskKind::Condition,
             Control::Update(_) => TaskKind::GraphUpdate,
             Control::ResetGraphEvent(_) => TaskKind::EventReset,
+            Control::LabelSwitch(_) => TaskKind::LabelSwitch,
+            Control::StreamSwitch(_) => TaskKind::StreamSwitch,
+            Control::Flow(task) => task.decision().map_or(TaskKind::GraphRun, |node| node.kind()),
+            Control::Disabled(kind) => *kind,
             Control::Fail(failure) => failure.kind,
         }
     }
 
     fn try_clone(&self) -> Result<Control> {
         Ok(match self {
-            // A callback to a subscribed thread is delivered once, and programs rely on that.
-            Control::Host(call) if call.delivery == Delivery::ContextThread => {
+            Control::Host(call) if !matches!(call.delivery, Delivery::Subscriber { .. }) => {
                 Control::Host(Box::new(HostCall { function: Arc::clone(&call.function), delivery: call.delivery }))
             }
             Control::Condition(condition) => Control::Condition(Arc::clone(condition)),
             Control::Await(wait) => Control::Await(Arc::clone(wait)),
             Control::Change { counter, change } => Control::Change { counter: Arc::clone(counter), change: *change },
             Control::CacheOperation => Control::CacheOperation,
+            Control::LabelSwitch(switch) => Control::LabelSwitch(Arc::clone(switch)),
+            Control::StreamSwitch(switch) => Control::StreamSwitch(Arc::clone(switch)),
+            Control::Disabled(kind) => Control::Disabled(*kind),
             Control::Fail(failure) => Control::Fail(failure.clone()),
             _ => return fail(Error::Feature(format!("a {} cannot be captured", self.kind().name()))),
         })

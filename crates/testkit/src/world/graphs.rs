@@ -2,7 +2,7 @@
 //!
 //! Outside the graph, a run is one task of the stream that launches it.
 
-use super::outcome::{Failure, ok};
+use super::outcome::{Failure, GRAPH_FAILURE, ok};
 use super::state::{BufferKind, BufferRange, World};
 use crate::faults::{Effect, Oracle, TaskKind};
 use crate::memory;
@@ -94,12 +94,11 @@ impl World<'_> {
             ok(self.caller.launch_graph(graph, handle))?;
             let parts: Vec<_> = drawn.iter().flat_map(|(step, _)| step.parts()).collect();
             self.task(launch, &parts);
-            // A failed step moves nothing and the other steps continue. The run returns the code of one failed step.
+            // A failed step moves nothing and the other steps continue. The run returns one code for all failures.
             let succeeding = drawn.iter().zip(&effects).filter(|(_, effect)| !fails(effect));
             succeeding.for_each(|((step, _), _)| self.apply(step));
-            let codes: Vec<i32> = effects.iter().filter_map(|effect| effect.and_then(Effect::code)).collect();
-            if !codes.is_empty() {
-                self.streams[launch].expect_failure(&codes);
+            if effects.iter().any(fails) {
+                self.streams[launch].expect_failure(&[GRAPH_FAILURE]);
             }
             if calls_host {
                 // Wait, as after a host function: it could write freed memory.

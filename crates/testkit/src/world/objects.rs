@@ -1,6 +1,6 @@
 //! Buffers, streams, events, waits, invalid calls and the comparison with the model.
 
-use super::outcome::{Failure, expect, ok};
+use super::outcome::{Failure, GRAPH_FAILURE, expect, ok};
 use super::state::{Buffer, BufferKind, BufferRange, EVENTS, MAX_BUFFERS, MAX_STREAMS, Source, StreamState, World};
 use crate::memory;
 use crate::order::ModelClock;
@@ -205,9 +205,16 @@ impl World<'_> {
     pub(super) fn query(&mut self, stream: u32) -> Result<(), Failure> {
         let Some(stream) = self.stream(stream) else { return Ok(()) };
         let handle = self.enter_stream(stream)?;
-        if ok(self.caller.is_stream_finished(handle))? {
-            let clock = self.streams[stream].clock.clone();
-            self.advance_host(&clock);
+        // A query returns the failure of a graph, and leaves it to the wait.
+        let graph_failed = self.streams[stream].failure.as_ref().is_some_and(|codes| codes.contains(&GRAPH_FAILURE));
+        match self.caller.is_stream_finished(handle) {
+            Err(error) if graph_failed && error.code() == GRAPH_FAILURE => {}
+            finished => {
+                if ok(finished)? {
+                    let clock = self.streams[stream].clock.clone();
+                    self.advance_host(&clock);
+                }
+            }
         }
         Ok(())
     }

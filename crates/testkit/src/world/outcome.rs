@@ -3,6 +3,9 @@
 /// Describes a difference between machine and model, or an unexpected failure of a call.
 pub type Failure = String;
 
+/// The code of every failure inside a graph.
+pub(super) const GRAPH_FAILURE: i32 = 507_011;
+
 /// Requires that a call succeeded.
 pub(super) fn ok<T>(result: softacl_engine::Result<T>) -> Result<T, Failure> {
     result.map_err(|error| format!("{} ({error})", error.code()))
