@@ -1,6 +1,5 @@
 // soc: Ascend910B
 // links: nnopbase
-// sanitize: none (arrays of the library are freed with operator delete[], which sanitizers check against its origin)
 /* Objects of the operator interface: what they keep, who owns them, and handles that are not theirs (aclnn 2). */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
+// expects: B1
 /* The C++ forms of acl/acl_rt_api.h: typed pointers, options as arguments, and the C calls beside them. */
 #include "../expect.h"
 
@@ -38,7 +39,7 @@ static void waits(void)
     EXPECT_CODE(aclrtSynchronizeDevice(0), ACL_ERROR_RT_PARAM_INVALID);
     EXPECT_CODE(aclrtSynchronizeStream(stream, -2), ACL_ERROR_RT_PARAM_INVALID);
     EXPECT_CODE(aclrtSynchronizeEvent(event, 0), ACL_ERROR_RT_PARAM_INVALID);
-    EXPECT_CODE(aclrtCreateEvent(&event, 0), ACL_ERROR_INVALID_PARAM);
+    EXPECT_CODE(aclrtCreateEvent(&event, 0), ACL_ERROR_RT_PARAM_INVALID);
     uint64_t actual = 0;
     EXPECT_OK(aclrtSetOpExecuteTimeOut(1000000, &actual));
     EXPECT_CODE(aclrtSetOpExecuteTimeOut(1000000, nullptr), ACL_ERROR_INVALID_PARAM);

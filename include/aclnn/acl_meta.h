@@ -128,7 +128,7 @@ ACL_FUNC_VISIBILITY aclnnStatus aclGetScalarListSize(const aclScalarList *scalar
 
 /* ----------------------------------------------------------------- changes */
 
-/** Describes an existing tensor anew, with the arguments of aclCreateTensor. On failure it is unchanged. */
+/** Replaces the description of a tensor, with the arguments of aclCreateTensor. On failure it is unchanged. */
 ACL_FUNC_VISIBILITY aclnnStatus aclInitTensor(aclTensor *tensor, const int64_t *viewDims,
                                               uint64_t viewDimsNum, aclDataType dataType,
                                               const int64_t *stride, int64_t offset, aclFormat format,
