@@ -1,6 +1,6 @@
 //! Functions on executors. An operator creates an executor, and there are no operators: every executor is unknown.
 
-use crate::objects::unknown;
+use crate::access::unknown;
 use crate::status::{Failure, Status, finish};
 use std::ffi::c_void;
 

@@ -9,6 +9,7 @@
 // The headers state what C programs promise; what can be checked is checked, see `program`.
 #![allow(clippy::missing_safety_doc)]
 
+mod access;
 mod objects;
 mod program;
 mod status;

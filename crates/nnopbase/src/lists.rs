@@ -1,6 +1,7 @@
 //! Lists of tensors and of scalars. A list owns its members.
 
-use crate::objects::{Object, destroy, unknown, with};
+use crate::access::{destroy, unknown, with};
+use crate::objects::Object;
 use crate::program::{read_array, write};
 use crate::status::{Failure, Status, finish, finish_handle};
 use crate::table::table;

@@ -1,6 +1,7 @@
 //! Tensors: creation, queries, changes.
 
-use crate::objects::{Object, TENSOR, Tensor, change_tensor, destroy, is_data_type, with};
+use crate::access::{TENSOR, change_tensor, destroy, with};
+use crate::objects::{Object, Tensor, is_data_type};
 use crate::program::{array_for_delete, delete_array, read_array, write};
 use crate::status::{Failure, Status, finish, finish_handle};
 use crate::table::table;

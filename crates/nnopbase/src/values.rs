@@ -1,6 +1,7 @@
 //! Scalars and arrays: copies of host values.
 
-use crate::objects::{Object, Scalar, destroy, element_size, with};
+use crate::access::{destroy, with};
+use crate::objects::{Object, Scalar, element_size};
 use crate::program::{read_array, write};
 use crate::status::{Failure, Status, finish, finish_handle};
 use crate::table::table;

@@ -2,6 +2,7 @@
 //! network addresses of the devices, and two tools. softacl never writes them to the system; `softacl run --host-files`
 //! shows them to one program.
 
+use crate::versions::driver_version;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ pub fn host_files(home: &Path, version: &str, devices: u32) -> Vec<HostFile> {
     let text = |path: &str, text: String| HostFile { path: path.into(), node: HostNode::Text(text) };
     let link = |path: &str, target: PathBuf| HostFile { path: path.into(), node: HostNode::Link(target) };
     vec![
-        text("/usr/local/Ascend/driver/version.info", crate::tree::driver_version(version)),
+        text("/usr/local/Ascend/driver/version.info", driver_version(version)),
         link("/usr/local/Ascend/driver/tools/hccn_tool", home.join("bin/hccn_tool")),
         link("/usr/local/Ascend/ascend-toolkit/latest", home.to_owned()),
         link("/usr/local/Ascend/ascend-toolkit/set_env.sh", home.join("set_env.sh")),

@@ -7,10 +7,13 @@
 
 mod files;
 mod host_files;
+mod places;
 mod tree;
 mod variables;
+mod versions;
 
 pub use files::{write_file, write_link};
 pub use host_files::{HostFile, HostNode, address_of_device, host_files};
-pub use tree::{ACLNN_LIBRARIES, LIBRARIES, STUB_LIBRARIES, write};
+pub use places::{ACLNN_LIBRARIES, LIBRARIES, STUB_LIBRARIES};
+pub use tree::write;
 pub use variables::{Options, SCRIPT_OPTIONS, VARIABLES, Variable, environment, script};

@@ -3,17 +3,12 @@
 //! Only places that public clients read are here. A directory without contents exists because a client tests for it.
 
 use crate::files::{write_file, write_link};
+use crate::places::{ACLNN_LIBRARIES, LIBRARIES, STUB_LIBRARIES};
+use crate::variables::script;
+use crate::versions::driver_version;
 use std::fs;
 use std::io;
 use std::path::Path;
-
-/// The libraries that work, all with the one engine behind them.
-pub const LIBRARIES: &str = "lib64";
-/// Stubs of other vendor libraries. A separate directory: `lib64` contains only libraries that work.
-pub const STUB_LIBRARIES: &str = "stubs/lib64";
-/// The objects of the operator interface. A separate directory, so that frameworks that prefer this interface where
-/// they find it continue to use the operators that softacl has.
-pub const ACLNN_LIBRARIES: &str = "aclnn/lib64";
 
 /// Processor in the names of directories and files.
 const ARCH: &str = std::env::consts::ARCH;
@@ -48,7 +43,7 @@ pub fn write(home: &Path, version: &str) -> io::Result<()> {
         write_link(Path::new("libascendcl.so"), &home.join(LIBRARIES).join(library.name))?;
         write_link(&Path::new("..").join(library.name), &home.join("lib64/stub").join(library.name))?;
     }
-    write_file(&home.join("set_env.sh"), crate::script(&fs::canonicalize(home)?).as_bytes(), 0o644)
+    write_file(&home.join("set_env.sh"), script(&fs::canonicalize(home)?).as_bytes(), 0o644)
 }
 
 fn nodes(version: &str) -> Vec<(String, Node)> {
@@ -81,11 +76,6 @@ fn nodes(version: &str) -> Vec<(String, Node)> {
 
 fn component_version(version: &str) -> String {
     format!("Version={version}\nversion_dir={version}\ntimestamp=softacl\n")
-}
-
-/// `version.info` of the driver. There is no driver: the version is that of the toolkit.
-pub(crate) fn driver_version(version: &str) -> String {
-    format!("Version={version}\npackage_version={version}\nInnerversion=softacl\n")
 }
 
 /// Versions of the components in use.

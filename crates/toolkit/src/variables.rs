@@ -1,5 +1,6 @@
 //! Environment variables of a toolkit: one list, from which `set_env.sh` and `softacl run` are made.
 
+use crate::places::{ACLNN_LIBRARIES, LIBRARIES, STUB_LIBRARIES};
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -66,9 +67,9 @@ pub static VARIABLES: &[Variable] = &[
     Variable {
         name: "LD_LIBRARY_PATH",
         value: Value::Prepended(&[
-            (When::Always, crate::tree::LIBRARIES),
-            (When::Stubs, crate::tree::STUB_LIBRARIES),
-            (When::Aclnn, crate::tree::ACLNN_LIBRARIES),
+            (When::Always, LIBRARIES),
+            (When::Stubs, STUB_LIBRARIES),
+            (When::Aclnn, ACLNN_LIBRARIES),
         ]),
         readers: "the loader",
     },
