@@ -15,25 +15,34 @@ fn main() {
     // Only its name matters: the stubs are linked against it, and the loader resolves it to softacl's library.
     compile(&out, "libascendcl.so", "typedef int nothing;\n", &[]);
     let symbols = rows("symbols.tsv");
-    let mut list = String::from("&[\n");
-    for library in rows("libraries.tsv") {
-        let name = library[0].as_str();
-        let exported: Vec<&Vec<String>> = symbols.iter().filter(|row| row[0] == name).collect();
-        let directory = format!("-L{}", out.display());
-        compile(&out, name, &source(name, &exported), &["-Wl,--no-as-needed", &directory, "-lascendcl"]);
-        writeln!(
-            list,
-            "    Library {{ name: {name:?}, purpose: {:?}, bytes: include_bytes!({:?}) }},",
-            library[1],
-            out.join(name)
-        )
-        .expect("writing to a String cannot fail");
+    let libraries = rows("libraries.tsv");
+    for kind in ["stub", "name"] {
+        let mut list = String::from("&[\n");
+        for library in libraries.iter().filter(|row| row[1] == kind) {
+            let name = library[0].as_str();
+            let exported: Vec<&Vec<String>> = symbols.iter().filter(|row| row[0] == name).collect();
+            let directory = format!("-L{}", out.display());
+            let mut options = vec!["-Wl,--no-as-needed", &directory, "-lascendcl"];
+            // Beside the library that it needs, wherever a package was installed.
+            if kind == "name" {
+                options.push("-Wl,-rpath,$ORIGIN");
+            }
+            compile(&out, name, &source(name, &exported), &options);
+            writeln!(
+                list,
+                "    Library {{ name: {name:?}, purpose: {:?}, bytes: include_bytes!({:?}) }},",
+                library[2],
+                out.join(name)
+            )
+            .expect("writing to a String cannot fail");
+        }
+        list.push(']');
+        fs::write(out.join(format!("{kind}.rs")), list).expect("OUT_DIR can be written");
     }
     for row in &symbols {
-        assert!(list.contains(&format!("name: {:?}", row[0])), "symbols.tsv: {} is not in libraries.tsv", row[0]);
+        let is_stub = libraries.iter().any(|library| library[0] == row[0] && library[1] == "stub");
+        assert!(is_stub, "symbols.tsv: {} is not a stub in libraries.tsv", row[0]);
     }
-    list.push(']');
-    fs::write(out.join("libraries.rs"), list).expect("OUT_DIR can be written");
 }
 
 /// Reads a table of tab-separated columns, without its header.

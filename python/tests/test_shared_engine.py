@@ -132,6 +132,20 @@ def test_second_library_loaded_before_the_module_shares_the_engine(tmp_path: pat
     assert run_python(PROGRAM, "library", native).strip() == "1"
 
 
+def test_other_names_of_the_library_are_the_same_engine() -> None:
+    code = """
+import ctypes, pathlib, sys
+from acl import rt
+assert rt.set_device(1) == 0
+names = [path for path in pathlib.Path(sys.argv[1]).parent.glob("lib*.so") if path.name != "libascendcl.so"]
+for path in names:
+    device = ctypes.c_int32(-1)
+    assert ctypes.CDLL(str(path)).aclrtGetDevice(ctypes.byref(device)) == 0 and device.value == 1, path
+print(len(names))
+"""
+    assert run_python(code, library_path()).strip() == "6"
+
+
 def copy_library(directory: pathlib.Path) -> str:
     """Copies the library to another directory, like an installation beside a wheel."""
     target = directory / "installed"

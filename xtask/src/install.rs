@@ -4,7 +4,6 @@ use crate::files::{copy_tree, place};
 use crate::{python, workspace};
 use anyhow::{Context, Result, ensure};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,19 +15,15 @@ pub fn install(prefix: &Path) -> Result<()> {
     fs::create_dir_all(prefix).with_context(|| format!("creating {}", prefix.display()))?;
     let prefix = fs::canonicalize(prefix)?;
     copy_tree(&workspace::root().join("include"), &prefix.join("include"))?;
+    softacl_toolkit::write(&prefix, cann_version())?;
     place(&built.join("libascendcl.so"), &prefix.join("lib64/libascendcl.so"), 0o755)?;
-    link("libascendcl.so", &prefix.join("lib64/libacl_rt.so"))?;
+    let objects = prefix.join(softacl_toolkit::ACLNN_LIBRARIES).join("libnnopbase.so");
+    place(&built.join("libnnopbase.so"), &objects, 0o755)?;
     place(&built.join("softacl"), &prefix.join("bin/softacl"), 0o755)?;
-    link("softacl", &prefix.join("bin/npu-smi"))?;
-    // A separate directory: lib64 contains only libraries that work.
-    for stub in softacl_stubs::LIBRARIES {
-        let path = prefix.join("stubs/lib64").join(stub.name);
-        fs::create_dir_all(path.parent().context("a file has no parent directory")?)?;
-        fs::write(&path, stub.bytes).with_context(|| format!("writing {}", path.display()))?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    for tool in ["npu-smi", "hccn_tool"] {
+        softacl_toolkit::write_link(Path::new("softacl"), &prefix.join("bin").join(tool))?;
     }
     python::stage_module(&prefix.join("python/site-packages"))?;
-    write(&prefix.join("set_env.sh"), &SET_ENV.replace("@PREFIX@", &prefix.display().to_string()))?;
     write(&prefix.join("lib64/pkgconfig/ascendcl.pc"), &PKG_CONFIG.replace("@VERSION@", VERSION))?;
     // CMake searches lib64 on some systems and lib on others.
     for directory in ["lib64", "lib"] {
@@ -39,28 +34,10 @@ pub fn install(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Locates itself in bash and zsh, so that the tree can be moved. Other shells use the path of the installation.
-const SET_ENV: &str = r#"# Source this file to use softacl as the Ascend toolkit. With --stubs, stub versions of
-# other vendor libraries are available as well; programs such as torch_npu need them to load.
-if [ -n "${BASH_VERSION:-}" ]; then
-  eval '_softacl_home="${BASH_SOURCE[0]}"'
-elif [ -n "${ZSH_VERSION:-}" ]; then
-  eval '_softacl_home="${(%):-%x}"'
-else
-  _softacl_home='@PREFIX@/set_env.sh'
-fi
-_softacl_home="$(cd "$(dirname "$_softacl_home")" && pwd)"
-export ASCEND_HOME_PATH="$_softacl_home"
-export ASCEND_TOOLKIT_HOME="$_softacl_home"
-_softacl_libraries="$_softacl_home/lib64"
-if [ "${1:-}" = --stubs ]; then
-  _softacl_libraries="$_softacl_libraries:$_softacl_home/stubs/lib64"
-fi
-export LD_LIBRARY_PATH="$_softacl_libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-export PYTHONPATH="$_softacl_home/python/site-packages${PYTHONPATH:+:$PYTHONPATH}"
-export PATH="$_softacl_home/bin${PATH:+:$PATH}"
-unset _softacl_home _softacl_libraries
-"#;
+/// The CANN version that softacl emulates by default.
+fn cann_version() -> &'static str {
+    &softacl_profiles::cann_versions()[0].version
+}
 
 const PKG_CONFIG: &str = "prefix=${pcfiledir}/../..
 Name: ascendcl
@@ -82,21 +59,13 @@ endif()
 unset(_ascendcl_prefix)
 "#;
 
-/// Creates a symbolic link to `target` in the same directory.
-fn link(target: &str, path: &Path) -> Result<()> {
-    if path.symlink_metadata().is_ok() {
-        fs::remove_file(path)?;
-    }
-    symlink(target, path).with_context(|| format!("linking {}", path.display()))
-}
-
 fn write(path: &Path, text: &str) -> Result<()> {
     fs::create_dir_all(path.parent().context("a file has no parent directory")?)?;
     fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
 /// Installs into an empty directory and tests the result from outside: through `set_env.sh`, with the compiler, with
-/// `dlopen` of both library names, and with `softacl run`.
+/// `dlopen` of all library names, and with `softacl run`.
 pub fn check() -> Result<()> {
     let directory = workspace::target().join("install-check");
     if directory.exists() {
@@ -116,7 +85,7 @@ pub fn check() -> Result<()> {
             "gcc -std=gnu99 -pthread -I$ASCEND_HOME_PATH/include -I{} {} -o {} -L$ASCEND_HOME_PATH/lib64 -lascendcl && \
              {linked} && softacl run --soc Ascend910C -- {linked} && \
              sh -c '. '\"$ASCEND_HOME_PATH\"'/set_env.sh && cd / && test -e $ASCEND_HOME_PATH/lib64/libascendcl.so' && \
-             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && \
+             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {names} \
              softacl explain 107003 >/dev/null && python3 -c 'import acl; assert acl.rt.set_device(0) == 0'",
             expect.display(),
             source.display(),
@@ -124,8 +93,44 @@ pub fn check() -> Result<()> {
             opener.display(),
             linked = linked.display(),
             opened = opened.display(),
+            names = softacl_stubs::NAMES
+                .iter()
+                .map(|library| format!("{} {} && ", opened.display(), library.name))
+                .collect::<String>(),
         ),
-    )
+    )?;
+    check_environments(&prefix, &directory)
+}
+
+/// Fails unless `set_env.sh` and `softacl run` of the installation set the same variables, and a program that uses the
+/// objects of the operator interface builds and runs with `--aclnn`.
+fn check_environments(prefix: &Path, directory: &Path) -> Result<()> {
+    let names: Vec<&str> = softacl_toolkit::VARIABLES.iter().map(|variable| variable.name).collect();
+    let print = format!("for name in {}; do echo \"$name=${{!name}}\"; done", names.join(" "));
+    let clean = "env -i PATH=/usr/bin:/bin HOME=$HOME";
+    let prefix = prefix.display();
+    for (script, run) in [("", ""), ("--stubs", "--with-stubs"), ("--aclnn", "--with-aclnn")] {
+        let sourced = text_of(&format!("{clean} bash -c 'source {prefix}/set_env.sh {script}; {print}'"))?;
+        let run = text_of(&format!("{clean} {prefix}/bin/softacl run {run} -- bash -c '{print}'"))?;
+        ensure!(sourced == run, "set_env.sh {script} and softacl run differ:\n{sourced}\n{run}");
+        ensure!(names.iter().all(|name| sourced.contains(&format!("{name}={prefix}"))), "not all are set:\n{sourced}");
+    }
+    let source = workspace::root().join("conformance/aclnn/objects.cpp");
+    let program = directory.join("objects");
+    text_of(&format!(
+        "set -e; source {prefix}/set_env.sh --aclnn; g++ -std=c++17 -pthread -I$ASCEND_HOME_PATH/include {} -o {program} \
+         -L$ASCEND_HOME_PATH/lib64 -L$ASCEND_HOME_PATH/lib64/stub -lnnopbase -lascendcl; {program}",
+        source.display(),
+        program = program.display()
+    ))?;
+    Ok(())
+}
+
+/// Returns what a bash script prints. Fails with its errors if it fails.
+fn text_of(script: &str) -> Result<String> {
+    let done = Command::new("bash").args(["-c", script]).output().context("starting bash")?;
+    ensure!(done.status.success(), "{script} failed:\n{}", String::from_utf8_lossy(&done.stderr));
+    Ok(String::from_utf8(done.stdout)?)
 }
 
 /// C program that loads the library by name and makes one call.

@@ -29,6 +29,11 @@ pub fn wheel(output: &Path) -> Result<PathBuf> {
     let built = workspace::build_library()?;
     stage_module(&stage)?;
     place(&built.join("libascendcl.so"), &stage.join("softacl/lib64/libascendcl.so"), 0o755)?;
+    // A wheel has no links: the other names of the library are files that need it.
+    for library in softacl_stubs::NAMES {
+        softacl_toolkit::write_file(&stage.join("softacl/lib64").join(library.name), library.bytes, 0o755)?;
+    }
+    place(&built.join("libnnopbase.so"), &stage.join("softacl/aclnn/lib64/libnnopbase.so"), 0o755)?;
     copy_tree(&workspace::root().join("include"), &stage.join("softacl/include"))?;
     let script = workspace::root().join("python/wheel.py");
     let done = Command::new("python3").arg(script).arg("--stage").arg(&stage).arg("--output").arg(output).output();

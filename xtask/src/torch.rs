@@ -16,14 +16,17 @@ const SCHEDULES: [&str; 6] = ["threads", "early", "late", "random:1", "random:2"
 /// Schedules of the runs under the checker.
 const CHECKED_SCHEDULES: [&str; 4] = ["early", "late", "random:1", "random:2"];
 
+const EXAMPLE: &str = "import torch, torch_npu; x = torch.arange(8.).to('npu'); print(x.cpu())";
+const EXAMPLE_OUTPUT: &str = "tensor([0., 1., 2., 3., 4., 5., 6., 7.])";
+
 /// Creates the environment and runs all PyTorch tests.
 pub fn test() -> Result<()> {
     let python = environment()?;
     let suite = Suite { softacl: workspace::build_library()?.join("softacl"), python };
-    let numbers =
-        suite.run("run", &[], &["-c", "import torch, torch_npu; x = torch.arange(8.).to('npu'); print(x.cpu())"])?;
-    check_output(&numbers, 0, "tensor([0., 1., 2., 3., 4., 5., 6., 7.])")?;
+    check_output(&suite.run("run", &[], &["-c", EXAMPLE])?, 0, EXAMPLE_OUTPUT)?;
     println!("README example passed");
+    check_output(&suite.in_shell()?, 0, EXAMPLE_OUTPUT)?;
+    println!("README example after set_env.sh passed");
 
     let tests = path("python/torch/suite.py");
     let offload = path("examples/clients/pytorch/kv_offload.py");
@@ -80,6 +83,18 @@ impl Suite {
 
     fn run(&self, how: &str, options: &[&str], words: &[&str]) -> Result<(String, Output)> {
         finish(&mut self.command(how, options, words))
+    }
+
+    /// Runs the example in a shell that has sourced `set_env.sh --stubs` of the tree of this build.
+    fn in_shell(&self) -> Result<(String, Output)> {
+        let (_, found) = self.run("run", &[], &["-c", "import os; print(os.environ['ASCEND_HOME_PATH'], end='')"])?;
+        let home = String::from_utf8(found.stdout)?;
+        let mut shell = Command::new("bash");
+        shell
+            .args(["-c", "source \"$0/set_env.sh\" --stubs && \"$1\" -c \"$2\"", &home])
+            .arg(&self.python)
+            .arg(EXAMPLE);
+        finish(shell.env("PYTHONDONTWRITEBYTECODE", "1"))
     }
 }
 

@@ -282,11 +282,16 @@ fn store_message(id: &str, function: &'static Function, code: i32, why: &str) ->
     let name = ascendcl_sys::code_name(code).unwrap_or("unknown code");
     let stop = if why.ends_with(['.', '?', '!']) { "" } else { "." };
     let text = format!("[{id}] {} failed with {code} ({name}): {why}{stop}", function.name);
+    report(text);
+    code
+}
+
+/// Stores the message of a failed call, and prints it if failures are logged.
+pub(crate) fn report(text: String) {
     if *LOGS_FAILURES {
         eprintln!("softacl: {text}");
     }
     message::add(text);
-    code
 }
 
 /// Checks a timeout of the API: -1 waits without limit, otherwise a positive number of milliseconds.

@@ -5,7 +5,7 @@ use crate::entry::export;
 use ascendcl_sys::aclrtStream;
 use softacl_engine::observer::{Mode, Touch};
 use softacl_memory::segv;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 
 export! {
     /// Returns the address at which host code that acts as a kernel may access device memory.
@@ -80,6 +80,15 @@ pub unsafe extern "C" fn softaclUnobservedErrors(text: *mut c_char, size: usize)
         }
     }
     failures.len()
+}
+
+/// Stores a message for `aclGetRecentErrMsg`. Used by `libnnopbase.so`, whose errors this library reports.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn softaclReportError(text: *const c_char) {
+    if !text.is_null() {
+        // SAFETY: the caller passes a string.
+        crate::entry::report(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
+    }
 }
 
 #[unsafe(no_mangle)]

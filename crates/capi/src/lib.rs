@@ -47,6 +47,7 @@ pub mod operator;
 pub mod parameters;
 pub mod peer;
 pub mod pool;
+pub mod rt;
 pub mod stream;
 pub mod symbol;
 pub mod tensor;

@@ -1,98 +1,72 @@
-//! Finds `libascendcl.so`: in `../lib64` of an installation, or in `deps` or next to this program in a build, under the
-//! name of its crate. The stubs of other libraries are in `../stubs/lib64`, or are written on demand.
+//! Finds the toolkit tree that programs use: that of the installation, or a private one that gives the libraries of a
+//! build their public names.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use ascendcl::raw::{self, Origin};
 use ascendcl::{Context, Device};
+use softacl_toolkit::write_link;
 use std::env;
 use std::fs::{self, DirBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 const LIBRARY: &str = "libascendcl.so";
 /// File name in a build. A crate cannot choose the name of its library.
 const BUILT: &str = "libascendcl_capi.so";
-/// Names under which programs load the library.
-const NAMES: [&str; 2] = [LIBRARY, "libacl_rt.so"];
+
+/// Objects of the operator interface.
+const OBJECTS: &str = "libnnopbase.so";
 
 /// Name under which detection code runs the tool that lists the chips.
 pub const NPU_SMI: &str = "npu-smi";
+/// Name under which detection code runs the tool that lists network addresses.
+pub const HCCN_TOOL: &str = "hccn_tool";
 
-/// Directories for the environment of a program.
-pub struct Directories {
-    /// Contains the library under all its names, for LD_LIBRARY_PATH.
-    pub library: PathBuf,
-    /// Contains the stubs of other libraries, for LD_LIBRARY_PATH after `library`.
-    pub stubs: Option<PathBuf>,
-    /// Contains `npu-smi`, for PATH.
-    pub tools: PathBuf,
-    /// Contains the module `acl`, for PYTHONPATH. `None` if this program is not installed.
-    pub python: Option<PathBuf>,
-}
-
-pub fn directories(with_stubs: bool) -> Result<Directories> {
+/// Returns the root of the toolkit tree.
+pub fn home() -> Result<PathBuf> {
     let program = env::current_exe().and_then(fs::canonicalize).context("could not find the path of this program")?;
     let directory = program.parent().unwrap_or(Path::new("/"));
-    let library = library(directory)?;
-    let tools = match directory.join(NPU_SMI).is_file() {
-        true => directory.to_owned(),
-        false => {
-            let tools = private_directory(&program)?.join("bin");
-            fs::create_dir_all(&tools).with_context(|| format!("could not create {}", tools.display()))?;
-            place_link(&program, &tools.join(NPU_SMI))?;
-            tools
-        }
-    };
-    let stubs = with_stubs.then(|| stubs(&program, directory)).transpose()?;
-    let python = fs::canonicalize(directory.join("../python/site-packages")).ok();
-    Ok(Directories { library, stubs, tools, python })
+    let installed = directory.join("..");
+    let is_installed = ["set_env.sh", "lib64/libascendcl.so", "bin/npu-smi"].iter().all(|p| installed.join(p).exists());
+    if is_installed { Ok(fs::canonicalize(installed)?) } else { private_tree(&program, directory) }
 }
 
-/// Returns the directory of the installed stubs, or writes the embedded ones.
-fn stubs(program: &Path, directory: &Path) -> Result<PathBuf> {
-    let installed = directory.join("../stubs/lib64");
-    if softacl_stubs::LIBRARIES.iter().all(|library| installed.join(library.name).is_file()) {
-        return Ok(fs::canonicalize(installed)?);
-    }
-    let directory = private_directory(program)?.join("stubs");
-    fs::create_dir_all(&directory).with_context(|| format!("could not create {}", directory.display()))?;
-    for library in softacl_stubs::LIBRARIES {
-        let path = directory.join(library.name);
-        if fs::read(&path).is_ok_and(|existing| existing == library.bytes) {
-            continue;
+/// Writes a tree with links to the files of a build.
+fn private_tree(program: &Path, directory: &Path) -> Result<PathBuf> {
+    let home = private_directory(program)?.join("toolkit");
+    let write = || -> std::io::Result<()> {
+        fs::create_dir_all(&home)?;
+        softacl_toolkit::write(&home, &softacl_profiles::cann_versions()[0].version)?;
+        for tool in ["softacl", NPU_SMI, HCCN_TOOL] {
+            write_link(program, &home.join("bin").join(tool))?;
         }
-        let fresh = directory.join(format!(".{}.{}", library.name, std::process::id()));
-        fs::write(&fresh, library.bytes)
-            .and_then(|()| fs::rename(&fresh, &path))
-            .with_context(|| format!("could not write {}", path.display()))?;
+        let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
+        if let Ok(headers) = fs::canonicalize(headers) {
+            write_link(&headers, &home.join("include"))?;
+        }
+        Ok(())
+    };
+    write().with_context(|| format!("could not write the toolkit tree in {}", home.display()))?;
+    write_link(&library(directory)?, &home.join(softacl_toolkit::LIBRARIES).join(LIBRARY))?;
+    let objects = [directory.join("deps").join(OBJECTS), directory.join(OBJECTS)];
+    if let Some(built) = objects.iter().find(|path| path.is_file()) {
+        write_link(built, &home.join(softacl_toolkit::ACLNN_LIBRARIES).join(OBJECTS))?;
     }
-    Ok(directory)
+    Ok(home)
 }
 
 fn library(directory: &Path) -> Result<PathBuf> {
     // Every build writes the library in `deps`. The one next to this program is stale if only the program was rebuilt.
     let candidates =
         [directory.join("../lib64").join(LIBRARY), directory.join("deps").join(BUILT), directory.join(BUILT)];
-    let Some(found) = candidates.iter().find(|path| path.is_file()) else {
-        let tried = candidates.map(|path| path.display().to_string()).join(", ");
-        bail!("{LIBRARY} was not found; tried {tried}");
-    };
-    let directory = fs::canonicalize(found.parent().unwrap_or(Path::new("/")))?;
-    let library = directory.join(found.file_name().unwrap_or_default());
-    if found == &candidates[0] && NAMES.iter().all(|name| directory.join(name).exists()) {
-        return Ok(directory);
+    match candidates.iter().find(|path| path.is_file()) {
+        Some(found) => Ok(fs::canonicalize(found)?),
+        None => {
+            let tried = candidates.map(|path| path.display().to_string()).join(", ");
+            bail!("{LIBRARY} was not found; tried {tried}")
+        }
     }
-    link(&library)
-}
-
-/// Creates a directory of links that give the library of a build its public names.
-fn link(library: &Path) -> Result<PathBuf> {
-    let links = private_directory(library)?;
-    for name in NAMES {
-        place_link(library, &links.join(name))?;
-    }
-    Ok(links)
 }
 
 /// Returns a directory, private to this user, for files that belong to a file of a build.
@@ -118,16 +92,4 @@ pub fn bundled_device() -> Result<Context> {
     let is_bundled = *raw::loaded()? == Origin::Bundled;
     ensure!(is_bundled, "this command runs the softacl inside this program: unset ASCENDCL_LIBRARY");
     Ok(Device::new(0)?.new_context()?)
-}
-
-/// Creates or replaces a symbolic link.
-fn place_link(target: &Path, path: &Path) -> Result<()> {
-    if fs::read_link(path).is_ok_and(|existing| existing == target) {
-        return Ok(());
-    }
-    // Another process may do the same concurrently; the rename makes the change atomic.
-    let fresh = path.with_extension(format!("new.{}", std::process::id()));
-    symlink(target, &fresh)
-        .and_then(|()| fs::rename(&fresh, path))
-        .with_context(|| format!("could not link {}", path.display()))
 }

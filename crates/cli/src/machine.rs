@@ -1,6 +1,6 @@
 //! Options that `run`, `check` and `trace` share: the simulated machine, and the program with its environment.
 
-use crate::library::{self, Directories};
+use crate::library;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use softacl_engine::Schedule;
@@ -48,6 +48,11 @@ pub struct MachineOptions {
     /// for programs in a Python environment with torch_npu, which does not load without them.
     #[arg(long)]
     with_stubs: bool,
+    /// Provide libnnopbase.so: tensors, scalars and arrays of the operator interface
+    ///
+    /// Operators do not run. Not the default, because frameworks use this interface wherever they find it.
+    #[arg(long)]
+    with_aclnn: bool,
     /// Program and arguments
     #[arg(last = true, required = true, value_name = "PROGRAM", help_heading = "Program")]
     pub program: Vec<OsString>,
@@ -58,21 +63,10 @@ impl MachineOptions {
     pub fn command(&self) -> Result<Command> {
         self.check()?;
         let program = &self.program;
-        let Directories { library, stubs, tools, python } =
-            library::directories(self.with_stubs || has_torch_npu(&program[0]))?;
-        let existing = |variable| {
-            let text = env::var_os(variable).unwrap_or_default();
-            env::split_paths(&text).filter(|path| *path != PathBuf::new()).collect::<Vec<_>>()
-        };
-        let libraries = [library].into_iter().chain(stubs).chain(existing("LD_LIBRARY_PATH"));
-        let programs = [tools].into_iter().chain(existing("PATH"));
+        let options =
+            softacl_toolkit::Options { stubs: self.with_stubs || has_torch_npu(&program[0]), aclnn: self.with_aclnn };
         let mut command = Command::new(&program[0]);
-        command.args(&program[1..]);
-        command.env("LD_LIBRARY_PATH", env::join_paths(libraries)?).env("PATH", env::join_paths(programs)?);
-        if let Some(python) = python {
-            let modules = [python].into_iter().chain(existing("PYTHONPATH"));
-            command.env("PYTHONPATH", env::join_paths(modules)?);
-        }
+        command.args(&program[1..]).envs(softacl_toolkit::environment(&library::home()?, options)?);
         for (variable, _, value) in self.options() {
             if let Some(value) = value {
                 command.env(variable, value);
@@ -82,6 +76,17 @@ impl MachineOptions {
             command.env("SOFTACL_LOG", "1");
         }
         Ok(command)
+    }
+
+    /// Returns the CANN version and the number of devices that the program will find.
+    pub fn version_and_devices(&self) -> Result<(String, u32)> {
+        let setting = |variable: &str| {
+            let (variable, option, given) = self.options().into_iter().find(|(name, ..)| *name == variable)?;
+            Setting::new(variable, option, given).map(|setting| setting.text)
+        };
+        let version = softacl_profiles::cann(setting("SOFTACL_CANN").as_deref())?.version.clone();
+        let devices = setting("SOFTACL_DEVICES").and_then(|text| text.parse().ok());
+        Ok((version, devices.map_or_else(ascendcl_capi::device_count, Ok).map_err(|error| anyhow!(error))?))
     }
 
     /// Returns the error message for a program that could not be started.
@@ -97,7 +102,7 @@ impl MachineOptions {
     /// Returns the given options as command-line arguments, for the command that repeats a run.
     pub fn to_arguments(&self) -> Vec<String> {
         let given = self.options().into_iter().filter_map(|(_, option, value)| Some([option, value?]));
-        let flags = [(self.log, "--log"), (self.with_stubs, "--with-stubs")];
+        let flags = [(self.log, "--log"), (self.with_stubs, "--with-stubs"), (self.with_aclnn, "--with-aclnn")];
         let flags = flags.into_iter().filter_map(|(given, flag)| given.then_some(flag));
         given.flatten().chain(flags).map(str::to_owned).collect()
     }

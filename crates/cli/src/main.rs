@@ -6,6 +6,8 @@ mod chips;
 mod demo;
 mod environment;
 mod explain;
+mod hccn_tool;
+mod host_files;
 mod library;
 mod machine;
 mod npu_smi;
@@ -55,20 +57,31 @@ enum Command {
     NpuSmi(npu_smi::Arguments),
 }
 
+/// Runs the vendor tool under whose name this program was started, as detection code does. `None` if there is no such
+/// tool.
+fn tool() -> Option<ExitCode> {
+    let mut words = std::env::args_os();
+    let name = words.next()?;
+    let run = match Path::new(&name).file_name().and_then(OsStr::to_str)? {
+        library::NPU_SMI => npu_smi::run,
+        library::HCCN_TOOL => hccn_tool::run,
+        _ => return None,
+    };
+    match run(&words.collect::<Vec<_>>()) {
+        Ok(()) => Some(ExitCode::SUCCESS),
+        Err(error) => {
+            output::eprint_line(format_args!("{error:#}"));
+            Some(ExitCode::FAILURE)
+        }
+    }
+}
+
 fn main() -> ExitCode {
     // A closed pipe ends this program silently, like other command-line tools.
     // SAFETY: restores the default action of a signal, before other threads exist.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    // Detection code runs this program under the name npu-smi.
-    let mut words = std::env::args_os();
-    if words.next().is_some_and(|name| Path::new(&name).file_name() == Some(OsStr::new(library::NPU_SMI))) {
-        return match npu_smi::run(&words.collect::<Vec<_>>()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                output::eprint_line(format_args!("{error:#}"));
-                ExitCode::FAILURE
-            }
-        };
+    if let Some(code) = tool() {
+        return code;
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

@@ -1,7 +1,7 @@
 //! `npu-smi`: lists the chips of the selected profile, for detection code that runs the tool of that name.
 //!
-//! It identifies itself as softacl and prints `NA` for values that only a card has. It supports `info` and `info -l`
-//! and rejects every other command.
+//! It identifies itself as softacl and prints `NA` for values that only a card has. It supports `info`, `info -l` and
+//! `info -t board -i NPU -c CHIP`, which build scripts run, and rejects every other command.
 
 use crate::output;
 use anyhow::{Result, anyhow, bail};
@@ -9,11 +9,11 @@ use clap::Args;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-/// Emulate `npu-smi info` and `npu-smi info -l`.
+/// Emulate `npu-smi info`, `npu-smi info -l` and `npu-smi info -t board`.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
-    /// `info` or `info -l`
+    /// `info`, `info -l` or `info -t board -i NPU -c CHIP`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
@@ -29,8 +29,10 @@ pub fn run(words: &[OsString]) -> Result<()> {
     let text = match words[..] {
         ["info"] => table()?,
         ["info", "-l"] => list()?,
+        ["info", "-t", "board", "-i", npu] => board(npu, None)?,
+        ["info", "-t", "board", "-i", npu, "-c", chip] => board(npu, Some(chip))?,
         ["-v" | "--version"] => format!("npu-smi of softacl {}\n", env!("CARGO_PKG_VERSION")),
-        _ => bail!("npu-smi: softacl supports only `npu-smi info` and `npu-smi info -l`"),
+        _ => bail!("npu-smi: softacl supports only `npu-smi info`, `npu-smi info -l` and `npu-smi info -t board`"),
     };
     output::print(text)
 }
@@ -43,6 +45,33 @@ fn list() -> Result<String> {
         write!(text, "\n\t{:<30} : {device}\n", "NPU ID")?;
         writeln!(text, "\t{:<30} : {soc} (softacl, no card)", "Product Name")?;
         writeln!(text, "\t{:<30} : 1", "Chip Count")?;
+    }
+    Ok(text)
+}
+
+/// Describes an NPU, or its only chip. Build scripts make the name of the SoC from type and name of the chip, on A3
+/// from name of the chip and name of the NPU.
+fn board(npu: &str, chip: Option<&str>) -> Result<String> {
+    let count = ascendcl_capi::device_count().map_err(|error| anyhow!(error))?;
+    if !npu.parse().is_ok_and(|npu: u32| npu < count) || chip.is_some_and(|chip| chip != "0") {
+        bail!("npu-smi: NPU {npu} with chip {} does not exist; see `npu-smi info -l`", chip.unwrap_or("0"));
+    }
+    let soc = soc()?.0;
+    let mut text = format!("\t{:<30} : {npu}\n\t{:<30} : softacl, no card\n", "NPU ID", "Product Name");
+    let mut line = |name: &str, value: &str| writeln!(text, "\t{name:<30} : {value}");
+    match (chip, soc.split_once('_')) {
+        (None, _) => line("Chip Count", "1")?,
+        (Some(chip), split) => {
+            line("Chip ID", chip)?;
+            let (name, variant) = split.unwrap_or((&soc, ""));
+            if variant.is_empty() {
+                line("Chip Type", "Ascend")?;
+                line("Chip Name", name.trim_start_matches("Ascend"))?;
+            } else {
+                line("Chip Name", name)?;
+                line("NPU Name", variant)?;
+            }
+        }
     }
     Ok(text)
 }

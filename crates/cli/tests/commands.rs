@@ -59,7 +59,7 @@ fn stubs_follow_the_library_on_the_path_and_only_on_request() {
     let with = text(&softacl(&["run", "--with-stubs", "--", "sh", "-c", script]).stdout);
     let (paths, files) = with.split_once('\n').expect("a line of paths");
     assert!(paths.split(':').nth(1).is_some_and(|second| second.contains("stubs")), "{paths}");
-    for library in ["libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so"] {
+    for library in ["libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so"] {
         assert!(files.contains(library), "{files}");
     }
     let without = text(&softacl(&["run", "--", "sh", "-c", script]).stdout);

@@ -5,22 +5,29 @@
 //! build script generates shared libraries from them. The first call of a stub function prints what is missing. Every
 //! call returns an error, or 0 if the result is not a code. No stub simulates success. Functions that clients look up
 //! at run time are deliberately omitted: a client that does not find one treats the feature as absent.
+//!
+//! `libraries.tsv` also lists the other names of `libascendcl.so`. An installation has links with these names. Where
+//! links are impossible, as in a wheel, a library without functions that needs `libascendcl.so` takes their place:
+//! whichever names a program loads, it gets one engine.
 
 /// A stub library, ready to be written to a file.
 #[derive(Clone, Copy)]
 pub struct Library {
     pub name: &'static str,
-    /// Purpose of the vendor library of this name.
+    /// Purpose of the vendor library with this name.
     pub purpose: &'static str,
     pub bytes: &'static [u8],
 }
 
 /// All stub libraries.
-pub static LIBRARIES: &[Library] = include!(concat!(env!("OUT_DIR"), "/libraries.rs"));
+pub static LIBRARIES: &[Library] = include!(concat!(env!("OUT_DIR"), "/stub.rs"));
+
+/// Other names of `libascendcl.so`, each as a library without functions that needs it.
+pub static NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/name.rs"));
 
 #[cfg(test)]
 mod tests {
-    use super::LIBRARIES;
+    use super::{LIBRARIES, NAMES};
     use std::process::Command;
     use std::{env, fs};
 
@@ -30,7 +37,7 @@ mod tests {
         fs::create_dir_all(&directory).unwrap();
         let table = include_str!("../symbols.tsv");
         let mut checked = 0;
-        for library in LIBRARIES {
+        for library in LIBRARIES.iter().chain(NAMES) {
             let path = directory.join(library.name);
             fs::write(&path, library.bytes).unwrap();
             let run = |arguments: &[&str]| {
@@ -47,7 +54,7 @@ mod tests {
                 checked += 1;
             }
         }
-        assert_eq!((LIBRARIES.len(), checked), (5, table.lines().count() - 1));
+        assert_eq!((LIBRARIES.len(), NAMES.len(), checked), (4, 6, table.lines().count() - 1));
         fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -12,7 +12,7 @@ pub enum Rank {
 }
 
 /// Ranks by package name, from bottom to top. A crate may be listed before it exists.
-const RANKS: [(&str, Rank); 17] = [
+const RANKS: [(&str, Rank); 19] = [
     ("ascendcl-sys", Rank::Product(0)),
     ("softacl-profiles", Rank::Product(0)),
     ("softacl-sync", Rank::Product(0)),
@@ -23,9 +23,11 @@ const RANKS: [(&str, Rank); 17] = [
     ("softacl-checker", Rank::Product(5)),
     ("softacl-tracer", Rank::Product(5)),
     ("ascendcl-capi", Rank::Product(6)),
+    ("softacl-nnopbase", Rank::Product(6)),
     ("softacl-stubs", Rank::Product(6)),
     ("ascendcl", Rank::Product(7)),
     ("softacl-python", Rank::Product(7)),
+    ("softacl-toolkit", Rank::Product(7)),
     ("softacl", Rank::Product(8)),
     ("softacl-testkit", Rank::Development),
     ("softacl-fuzz", Rank::Development),

@@ -36,12 +36,18 @@ impl<'o> Toolchain<'o> {
         if self.is_current(program, &binary)? {
             return Ok(None);
         }
-        self.compile_file(&program.source, &binary, true)
+        let links: Vec<&str> = program.directives.links.iter().map(String::as_str).collect();
+        self.compile_linked(&program.source, &binary, &[&links[..], &["ascendcl"]].concat())
     }
 
     /// Compiles one source file, linked with `libascendcl.so` if `with_library` is set. Returns the compiler's output
     /// if it fails.
     pub fn compile_file(&self, source: &Path, binary: &Path, with_library: bool) -> Result<Option<String>> {
+        self.compile_linked(source, binary, if with_library { &["ascendcl"] } else { &[] })
+    }
+
+    /// Compiles one source file, linked with libraries of the tested directory.
+    fn compile_linked(&self, source: &Path, binary: &Path, libraries: &[&str]) -> Result<Option<String>> {
         let cpp = source.extension().is_some_and(|e| e == "cpp");
         let mut command = Command::new(format!("{}{}", self.prefix(), if cpp { "g++" } else { "gcc" }));
         command.arg(if cpp { "-std=c++17" } else { "-std=c99" });
@@ -51,8 +57,9 @@ impl<'o> Toolchain<'o> {
         // An interrupted compiler must not leave a file that looks up to date.
         let unfinished = binary.with_extension("unfinished");
         command.arg(source).arg("-o").arg(&unfinished);
-        if with_library {
-            command.arg("-L").arg(&self.options.library_dir).arg("-lascendcl");
+        if !libraries.is_empty() {
+            command.arg("-L").arg(&self.options.library_dir);
+            command.args(libraries.iter().map(|library| format!("-l{library}")));
             // The loader resolves the dependencies of the library.
             command.arg("-Wl,--allow-shlib-undefined");
         }

@@ -36,6 +36,8 @@ pub struct Directives {
     pub expects: Vec<String>,
     /// Findings that the checker must prove on every schedule.
     pub must_find: Vec<String>,
+    /// Libraries to link in addition to the runtime, without `lib` and `.so`.
+    pub links: Vec<String>,
 }
 
 /// Schedules under the checker, in addition to random ones.
@@ -89,6 +91,7 @@ pub fn parse(text: &str) -> Result<Directives> {
                 directives.requires_feature = Some(value.to_owned());
             }
             "expects" => directives.expects = finding_ids(key, value)?,
+            "links" => directives.links = value.split_whitespace().map(String::from).collect(),
             "must-find" => directives.must_find = finding_ids(key, value)?,
             "valgrind" if value.starts_with("none") => directives.no_valgrind = true,
             "sanitize" if value.starts_with("address") => directives.only_address_sanitizer = true,

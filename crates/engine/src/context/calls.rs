@@ -198,6 +198,21 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// Lets `device`, which need not be current, access the device with a physical id, or takes that back.
+    pub fn set_peer_access(&self, device: i64, physical_peer: i64, is_enabled: bool) -> Result<()> {
+        let peer = self.machine.user_device(physical_peer)?;
+        self.peer_ids(device, peer.into())?;
+        if !self.machine.config.profile.chip.peer.supported {
+            return fail(self.machine.unsupported("peer access between devices"));
+        }
+        let peers = &self.machine.devices[device as usize].peers;
+        match is_enabled {
+            true => peers.fetch_or(1 << peer, Ordering::AcqRel),
+            false => peers.fetch_and(!(1 << peer), Ordering::AcqRel),
+        };
+        Ok(())
+    }
+
     /// Takes back what `enable_peer_access` allowed.
     pub fn disable_peer_access(&self, peer: i64) -> Result<()> {
         let device = self.peer_of_current(peer)?;
