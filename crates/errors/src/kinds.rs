@@ -14,6 +14,8 @@ pub enum HandleKind {
     Condition,
     MemoryPool,
     PhysicalMemory,
+    SharedBuffer,
+    Channel,
 }
 
 impl fmt::Display for HandleKind {
@@ -28,6 +30,8 @@ impl fmt::Display for HandleKind {
             HandleKind::Condition => "condition",
             HandleKind::MemoryPool => "memory pool",
             HandleKind::PhysicalMemory => "physical memory",
+            HandleKind::SharedBuffer => "shared buffer",
+            HandleKind::Channel => "channel",
         })
     }
 }
