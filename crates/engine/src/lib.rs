@@ -61,7 +61,7 @@ pub use {
         CaptureMode, CaptureStatus, ConditionCell, ConditionKind, Graph, GraphDescription, Group, StepDescription,
     },
     keys::{ConditionKey, ContextKey, EventKey, GraphKey, GroupKey, NotifyKey, PoolKey, StreamKey},
-    machine::{Config, Machine},
+    machine::{Config, Machine, Observation},
     notify::{Compare, CounterOp},
     pool::PoolAttribute,
     schedule::Schedule,

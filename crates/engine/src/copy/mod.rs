@@ -84,7 +84,7 @@ impl<'a> Caller<'a> {
 
     /// Waits for the whole stream before a copy that pageable memory makes blocking.
     fn drain_for(&self, at: Submission<'_>, source: MemoryKind, target: MemoryKind) -> Result<()> {
-        if self.machine.observer.is_none() {
+        if self.machine.observer().is_none() {
             return self.drain(at.key, at.stream, -1);
         }
         let pending = at.stream.newest() - at.stream.tasks.completion.done();
@@ -98,7 +98,7 @@ impl<'a> Caller<'a> {
     #[inline]
     fn advise_kind(&self, kind: i32, direction: Direction, source: ResolvedAddress, target: ResolvedAddress) {
         let known = source.place != MemoryKind::Pageable && target.place != MemoryKind::Pageable;
-        if self.machine.observer.is_some() && known && kind != kinds::DEFAULT && kind != direction as i32 {
+        if self.machine.observer().is_some() && known && kind != kinds::DEFAULT && kind != direction as i32 {
             self.machine.advise(|| Advisory::Kind { declared: kind, source: source.place, target: target.place });
         }
     }
@@ -106,7 +106,7 @@ impl<'a> Caller<'a> {
     /// Advises about a declared capacity that exceeds the allocation.
     #[inline]
     fn advise_capacity(&self, target: ResolvedAddress, capacity: usize) {
-        if let (Some(_), Some(extent)) = (&self.machine.observer, target.extent) {
+        if let (Some(_), Some(extent)) = (self.machine.observer(), target.extent) {
             let room = extent.size - (target.address - extent.start);
             if capacity > room {
                 self.machine.advise(|| Advisory::Capacity { declared: capacity, room });

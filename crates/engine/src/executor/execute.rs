@@ -78,7 +78,7 @@ impl Machine {
                 self.finish_release(&pending, StreamPoint { stream: key, sequence: sequence - 1 });
                 Ok(())
             }
-            Control::Annotation(_) | Control::CacheOperation => Ok(()),
+            Control::Annotation(_) | Control::CacheOperation | Control::Mark => Ok(()),
             Control::Fail(failure) => match failure.run {
                 None => self.unless_stopped(stream, || fail(failure.error)),
                 Some(run) => {

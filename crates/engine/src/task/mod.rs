@@ -81,6 +81,8 @@ pub(crate) enum Control {
     Release(Box<PendingFree>),
     /// Cache maintenance. A no-op: softacl models no device caches.
     CacheOperation,
+    /// A mark of the program, which an observer shows on the timeline. A no-op.
+    Mark,
     /// Annotation for observers: declares what a kernel accesses at this point of the stream.
     Annotation(Box<Touch>),
     /// Fails when it runs.
@@ -188,7 +190,7 @@ impl Task {
         match self {
             Task::Move(work) => Ok(SubStep::Move(work)),
             Task::Control(Control::Condition(condition)) => Ok(SubStep::Condition(condition)),
-            Task::Control(Control::CacheOperation) => Ok(SubStep::Nothing),
+            Task::Control(Control::CacheOperation | Control::Mark) => Ok(SubStep::Nothing),
             task => fail(Error::Feature(format!("a {} cannot be part of a sub-graph", task.name()))),
         }
     }
@@ -222,6 +224,7 @@ impl Control {
             Control::Change { .. } => TaskKind::NotifyRecord,
             Control::Release(_) => TaskKind::PoolRelease,
             Control::CacheOperation => TaskKind::CacheOperation,
+            Control::Mark => TaskKind::Mark,
             Control::Annotation(_) => TaskKind::AnnotatedKernel,
             Control::Node { node, .. } => node.kind(),
             Control::Join(_) => TaskKind::GraphRun,
@@ -242,6 +245,7 @@ impl Control {
             Control::Await(wait) => Control::Await(Arc::clone(wait)),
             Control::Change { counter, change } => Control::Change { counter: Arc::clone(counter), change: *change },
             Control::CacheOperation => Control::CacheOperation,
+            Control::Mark => Control::Mark,
             Control::Fail(failure) => Control::Fail(failure.clone()),
             _ => return fail(Error::Feature(format!("a {} cannot be captured", self.kind().name()))),
         })
