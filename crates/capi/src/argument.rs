@@ -6,6 +6,7 @@
 //! beyond NULL; the engine does that.
 
 use softacl_engine::{Error, Result, fail};
+use softacl_faults::system::try_vec_with_capacity;
 use softacl_memory::segv::{self, FaultGuard};
 use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
@@ -237,6 +238,17 @@ impl<T: Copy, P> InPtr<T, P> {
     /// Views the memory as values of another type, where the value of another argument decides about the type.
     pub(crate) fn cast<U: Copy>(self) -> InPtr<U> {
         InPtr { pointer: self.pointer.cast(), name: self.name, kind: PhantomData }
+    }
+}
+
+impl<P> InPtr<u8, P> {
+    /// Copies `count` bytes. `what` names the copy if there is no memory for it.
+    pub(crate) fn copy(self, count: usize, what: &'static str) -> Result<Vec<u8>> {
+        let guard = segv::enter();
+        let bytes = self.array(count, &guard)?;
+        let mut copy = try_vec_with_capacity(count, what)?;
+        copy.extend_from_slice(bytes);
+        Ok(copy)
     }
 }
 
