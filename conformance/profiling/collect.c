@@ -8,7 +8,7 @@
 
 static char directory[] = "/tmp/profiling-XXXXXX";
 
-/* Returns the text of the only file in the directory and removes the file; NULL unless it is the only one. */
+/* Returns the text of the file in the directory and removes the file; NULL unless it is the only one. */
 static char *take_file(void)
 {
     static char text[1 << 20];
