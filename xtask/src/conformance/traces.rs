@@ -122,6 +122,9 @@ mod tests {
         let arrow = |phase: &str| json!({ "ph": phase, "cat": "submit", "id": "1.2.3" });
         assert_eq!(error(&[arrow("s"), arrow("f")]), None);
         assert!(error(&[arrow("s")]).is_some() && error(&[arrow("s"), arrow("f"), arrow("f")]).is_some());
+        let range = |phase: &str| json!({ "ph": phase, "cat": "range", "name": "some", "id": "1.2" });
+        assert_eq!(error(&[range("b"), range("b"), range("e"), range("e"), json!({ "ph": "i" })]), None);
+        assert!(error(&[range("b")]).is_some());
         assert!(validate(&json!({})).is_some());
     }
 }

@@ -36,8 +36,9 @@ impl Machine {
         first: Span,
         most: usize,
     ) -> u64 {
-        // An observer receives every copy when it runs, so none are coalesced.
-        let most = if self.reasons.has(Reason::Observer) { 0 } else { most };
+        // An observer receives every copy when it runs, so none are coalesced. It may be attached but paused.
+        let is_observed = self.observer().is_some() && self.reasons.has(Reason::Observer);
+        let most = if is_observed { 0 } else { most };
         let mut rest = if most > 0 { lane.take() } else { VecDeque::new() };
         drop(lane);
         let newest = sequence + rest.len() as u64;
