@@ -1,6 +1,9 @@
 /**
  * @file acl_prof.h
  * Profiling: collecting to files, subscribing to models, and user marks in the trace.
+ *
+ * softacl collects a timeline of API calls, stream tasks and user marks, in the format that
+ * `softacl trace` writes. Kernels do not run, so there is nothing to collect about them.
  */
 #ifndef ACL_ACL_PROF_H_
 #define ACL_ACL_PROF_H_
@@ -18,25 +21,61 @@ typedef struct aclprofSubscribeConfig aclprofSubscribeConfig; /**< what to subsc
 typedef struct aclprofStepInfo aclprofStepInfo;               /**< times of one step */
 typedef struct aclprofEventAttributes aclprofEventAttributes; /**< a range with a message */
 
-/* This header does not define the values of these five; int has the size of the enums. */
-typedef int aclprofAicoreMetrics;    /**< set of core metrics */
+/* This header does not define the values of these three; int has the size of the enums. */
 typedef int aclprofConfigType;       /**< setting of aclprofSetConfig */
 typedef int aclprofSubscribeOpFlag;  /**< state of an operator */
 typedef int aclprofSubscribeOpAttri; /**< attribute of an operator */
-typedef int aclprofStepTag;          /**< begin or end of a step */
+
+/** Set of core metrics. softacl has no cores to measure. */
+typedef enum {
+    ACL_AICORE_ARITHMETIC_UTILIZATION = 0,
+    ACL_AICORE_PIPE_UTILIZATION = 1,
+    ACL_AICORE_MEMORY_BANDWIDTH = 2,
+    ACL_AICORE_L0B_AND_WIDTH = 3,
+    ACL_AICORE_RESOURCE_CONFLICT_RATIO = 4,
+    ACL_AICORE_MEMORY_UB = 5,
+    ACL_AICORE_L2_CACHE = 6,
+    ACL_AICORE_PIPE_EXECUTE_UTILIZATION = 7,
+    ACL_AICORE_MEMORY_ACCESS = 8,
+    ACL_AICORE_NONE = 0xFF /**< no metrics */
+} aclprofAicoreMetrics;
+
+/** Begin or end of a step. */
+typedef enum {
+    ACL_STEP_START = 0,
+    ACL_STEP_END = 1
+} aclprofStepTag;
+
+/* What to collect: bits of dataTypeConfig in aclprofCreateConfig. */
+#define ACL_PROF_ACL_API 0x0001ULL         /**< API calls */
+#define ACL_PROF_TASK_TIME 0x0002ULL       /**< times of tasks */
+#define ACL_PROF_AICORE_METRICS 0x0004ULL  /**< core metrics */
+#define ACL_PROF_AICPU 0x0008ULL           /**< tasks on the device's CPUs */
+#define ACL_PROF_L2CACHE 0x0010ULL         /**< L2 cache */
+#define ACL_PROF_HCCL_TRACE 0x0020ULL      /**< collective communication */
+#define ACL_PROF_TRAINING_TRACE 0x0040ULL  /**< training steps */
+#define ACL_PROF_MSPROFTX 0x0080ULL        /**< marks and ranges of the program */
+#define ACL_PROF_RUNTIME_API 0x0100ULL     /**< runtime calls */
+#define ACL_PROF_TASK_TIME_L0 0x0800ULL    /**< times of tasks, with the least detail */
+#define ACL_PROF_TASK_MEMORY 0x1000ULL     /**< memory of operators */
+#define ACL_PROF_TASK_TIME_L2 0x2000ULL    /**< times of tasks, with the most detail */
+#define ACL_PROF_OP_ATTR 0x4000ULL         /**< attributes of operators */
+
+#define ACL_PROF_MAX_OP_NAME_LEN 257 /**< buffer for an operator name, with the terminating zero */
+#define ACL_PROF_MAX_OP_TYPE_LEN 65  /**< buffer for an operator type, with the terminating zero */
 
 /* ------------------------------------------------------------------- collect */
 
-/** Prepares collecting to a directory. */
+/** Prepares collecting to a directory, which must exist. length is that of the path without a terminating zero. */
 ACL_FUNC_VISIBILITY aclError aclprofInit(const char *profilerResultPath, size_t length);
 
-/** Ends collecting. */
+/** Ends collecting, and writes what a missing aclprofStop has left. */
 ACL_FUNC_VISIBILITY aclError aclprofFinalize(void);
 
 /** Starts collecting. */
 ACL_FUNC_VISIBILITY aclError aclprofStart(const aclprofConfig *profilerConfig);
 
-/** Stops collecting. */
+/** Stops collecting, and writes the timeline since aclprofStart to the directory. */
 ACL_FUNC_VISIBILITY aclError aclprofStop(const aclprofConfig *profilerConfig);
 
 /** Creates a description of what to collect on which devices; NULL on failure. */
@@ -158,7 +197,7 @@ ACL_FUNC_VISIBILITY aclError aclprofRangeStop(uint32_t rangeId);
 /** Returns an id for a text in traces. */
 ACL_FUNC_VISIBILITY uint64_t aclprofStr2Id(const char *message);
 
-/** Opens a range with attributes on this thread; ranges nest. */
+/** Opens a range with attributes on this thread; ranges nest. softacl does not read the attributes. */
 ACL_FUNC_VISIBILITY aclError aclprofRangePushEx(aclprofEventAttributes *attr);
 
 /** Closes the innermost range opened with aclprofRangePushEx. */

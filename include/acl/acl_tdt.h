@@ -2,6 +2,11 @@
  * @file acl_tdt.h
  * Channels that transfer tensors between host and device. Queues of shared buffers are in
  * acl_tdt_queue.h.
+ *
+ * On softacl no program runs on the device: what is sent to a channel stays there until it is received
+ * from a channel of the same name on the same device, in the same process.
+ *
+ * Timeouts are in milliseconds: -1 waits without limit, 0 does not wait.
  */
 #ifndef ACL_ACL_TDT_H_
 #define ACL_ACL_TDT_H_
@@ -14,7 +19,7 @@ extern "C" {
 
 /**
  * Kind of an item: tensor, end of the data, and so on. This header does not define the values; int
- * has the size of the enum.
+ * has the size of the enum. softacl stores the kind and transfers it with the item.
  */
 typedef int acltdtTensorType;
 
@@ -58,22 +63,22 @@ ACL_FUNC_VISIBILITY aclError acltdtDestroyDataItem(acltdtDataItem *dataItem);
 /** Creates an empty list; NULL on failure. */
 ACL_FUNC_VISIBILITY acltdtDataset *acltdtCreateDataset(void);
 
-/** Destroys a list. */
+/** Destroys a list, with the items that it received but not those that the program added. */
 ACL_FUNC_VISIBILITY aclError acltdtDestroyDataset(acltdtDataset *dataset);
 
 /** Returns one item of a list; NULL if the index is out of range. */
 ACL_FUNC_VISIBILITY acltdtDataItem *acltdtGetDataItem(const acltdtDataset *dataset, size_t index);
 
-/** Adds an item to a list. */
+/** Adds an item to a list. The item must live until the list is sent. */
 ACL_FUNC_VISIBILITY aclError acltdtAddDataItem(acltdtDataset *dataset, acltdtDataItem *dataItem);
 
 /** Returns the number of items in a list. */
 ACL_FUNC_VISIBILITY size_t acltdtGetDatasetSize(const acltdtDataset *dataset);
 
-/** Returns the name of a list. */
+/** Returns the name of the channel that a list was received from; empty if it was not received. */
 ACL_FUNC_VISIBILITY const char *acltdtGetDatasetName(const acltdtDataset *dataset);
 
-/** Wakes a thread that waits for a channel. */
+/** Wakes the threads that wait on a channel. No call on this handle waits from then on. */
 ACL_FUNC_VISIBILITY aclError acltdtStopChannel(acltdtChannelHandle *handle);
 
 /** Opens a channel; NULL on failure. */
@@ -90,11 +95,17 @@ ACL_FUNC_VISIBILITY aclError acltdtDestroyChannel(acltdtChannelHandle *handle);
 /** Discards the contents of a channel. */
 ACL_FUNC_VISIBILITY aclError acltdtCleanChannel(acltdtChannelHandle *handle);
 
-/** Sends a list. */
+/**
+ * Sends a copy of a list. Waits while the channel is full.
+ * @retval ACL_ERROR_RT_QUEUE_FULL the channel was still full when the timeout ended
+ */
 ACL_FUNC_VISIBILITY aclError acltdtSendTensor(const acltdtChannelHandle *handle,
                                               const acltdtDataset *dataset, int32_t timeout);
 
-/** Receives a list. */
+/**
+ * Receives a list into an empty one. Waits while the channel is empty.
+ * @retval ACL_ERROR_RT_QUEUE_EMPTY the channel was still empty when the timeout ended
+ */
 ACL_FUNC_VISIBILITY aclError acltdtReceiveTensor(const acltdtChannelHandle *handle,
                                                  acltdtDataset *dataset, int32_t timeout);
 

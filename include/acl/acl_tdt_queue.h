@@ -2,6 +2,8 @@
  * @file acl_tdt_queue.h
  * Queues of shared buffers, and routes between queues. Channels for tensors are in acl_tdt.h, shared
  * buffers without queues in rt/mbuf.h.
+ *
+ * Timeouts are in milliseconds: -1 waits without limit, 0 does not wait.
  */
 #ifndef ACL_ACL_TDT_QUEUE_H_
 #define ACL_ACL_TDT_QUEUE_H_
@@ -31,7 +33,7 @@ typedef int acltdtQueueRouteQueryInfoParamType; /**< field of acltdtQueueRouteQu
 /** Creates a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtCreateQueue(const acltdtQueueAttr *attr, uint32_t *qid);
 
-/** Destroys a queue. */
+/** Destroys a queue with its contents. A queue that is part of a route is refused. */
 ACL_FUNC_VISIBILITY aclError acltdtDestroyQueue(uint32_t qid);
 
 /** Adds a buffer to a queue. */
@@ -40,12 +42,19 @@ ACL_FUNC_VISIBILITY aclError acltdtEnqueue(uint32_t qid, acltdtBuf buf, int32_t 
 /** Removes a buffer from a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtDequeue(uint32_t qid, acltdtBuf *buf, int32_t timeout);
 
-/** Adds a copy of raw data to a queue. */
+/**
+ * Adds a copy of raw data and of at most 96 bytes of user data to a queue. Waits while the queue is full.
+ * @retval ACL_ERROR_RT_QUEUE_FULL the queue was still full when the timeout ended
+ */
 ACL_FUNC_VISIBILITY aclError acltdtEnqueueData(uint32_t qid, const void *data, size_t dataSize,
                                                const void *userData, size_t userDataSize,
                                                int32_t timeout, uint32_t rsv);
 
-/** Removes raw data from a queue. */
+/**
+ * Removes raw data from a queue. Waits while the queue is empty. Data that does not fit stays in the
+ * queue; retDataSize is its size.
+ * @retval ACL_ERROR_RT_QUEUE_EMPTY the queue was still empty when the timeout ended
+ */
 ACL_FUNC_VISIBILITY aclError acltdtDequeueData(uint32_t qid, void *data, size_t dataSize,
                                                size_t *retDataSize, void *userData,
                                                size_t userDataSize, int32_t timeout);
@@ -63,7 +72,7 @@ ACL_FUNC_VISIBILITY acltdtQueueAttr *acltdtCreateQueueAttr(void);
 /** Destroys queue settings. */
 ACL_FUNC_VISIBILITY aclError acltdtDestroyQueueAttr(const acltdtQueueAttr *attr);
 
-/** Changes one field of queue settings. */
+/** Changes one field of queue settings. On softacl len decides: 4 bytes are the depth, a pointer is the name. */
 ACL_FUNC_VISIBILITY aclError acltdtSetQueueAttr(acltdtQueueAttr *attr, acltdtQueueAttrType type,
                                                 size_t len, const void *param);
 
@@ -74,13 +83,13 @@ ACL_FUNC_VISIBILITY aclError acltdtGetQueueAttr(const acltdtQueueAttr *attr,
 
 /* -------------------------------------------------------------------- routes */
 
-/** Activates routes. */
+/** Activates routes: what enters the source queue moves to the target queue. Routes must not form a circle. */
 ACL_FUNC_VISIBILITY aclError acltdtBindQueueRoutes(acltdtQueueRouteList *qRouteList);
 
 /** Deactivates routes. */
 ACL_FUNC_VISIBILITY aclError acltdtUnbindQueueRoutes(acltdtQueueRouteList *qRouteList);
 
-/** Lists the routes that match. */
+/** Lists the active routes that match. */
 ACL_FUNC_VISIBILITY aclError acltdtQueryQueueRoutes(const acltdtQueueRouteQueryInfo *queryInfo,
                                                     acltdtQueueRouteList *qRouteList);
 
@@ -141,21 +150,21 @@ ACL_FUNC_VISIBILITY aclError acltdtSetBufDataLen(acltdtBuf buf, size_t len);
 /** Reads the number of bytes in use. */
 ACL_FUNC_VISIBILITY aclError acltdtGetBufDataLen(acltdtBuf buf, size_t *len);
 
-/** Appends a buffer to a chain. */
+/** Appends a buffer to a chain, which owns it from then on. */
 ACL_FUNC_VISIBILITY aclError acltdtAppendBufChain(acltdtBuf headBuf, acltdtBuf buf);
 
 /** Reads the number of buffers in a chain. */
 ACL_FUNC_VISIBILITY aclError acltdtGetBufChainNum(acltdtBuf headBuf, uint32_t *num);
 
-/** Reads one buffer of a chain. */
+/** Reads one buffer of a chain. Index 0 is the head. */
 ACL_FUNC_VISIBILITY aclError acltdtGetBufFromChain(acltdtBuf headBuf, uint32_t index,
                                                    acltdtBuf *buf);
 
-/** Reads the small user area of a buffer. */
+/** Reads from the user area of a buffer, which has 96 bytes. */
 ACL_FUNC_VISIBILITY aclError acltdtGetBufUserData(const acltdtBuf buf, void *dataPtr, size_t size,
                                                   size_t offset);
 
-/** Writes to the small user area of a buffer. */
+/** Writes to the user area of a buffer, which has 96 bytes. */
 ACL_FUNC_VISIBILITY aclError acltdtSetBufUserData(acltdtBuf buf, const void *dataPtr, size_t size,
                                                   size_t offset);
 

@@ -105,6 +105,10 @@ pub enum Family {
     Exception,
     /// Initialization, versions, logging and settings of the process.
     Process,
+    /// Shared buffers, queues of messages, and channels of tensors.
+    Queue,
+    /// Profiles, and marks of the program on the timeline.
+    Profile,
     /// Areas without any support.
     Other,
 }

@@ -6,6 +6,7 @@
 //! beyond NULL; the engine does that.
 
 use softacl_engine::{Error, Result, fail};
+use softacl_faults::system::try_vec_with_capacity;
 use softacl_memory::segv::{self, FaultGuard};
 use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
@@ -251,6 +252,17 @@ fn unreadable_array<T>(name: &'static str, count: usize, pointer: *const T, whol
         Some(_) => "they are not all in memory that exists, or exceed its allocation".to_owned(),
     };
     Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read: {why}"))
+}
+
+impl<P> InPtr<u8, P> {
+    /// Copies `count` bytes. `what` names the copy if there is no memory for it.
+    pub(crate) fn copy(self, count: usize, what: &'static str) -> Result<Vec<u8>> {
+        let guard = segv::enter();
+        let bytes = self.array(count, &guard)?;
+        let mut copy = try_vec_with_capacity(count, what)?;
+        copy.extend_from_slice(bytes);
+        Ok(copy)
+    }
 }
 
 /// A place that the program passes for a value that the call reads and replaces.

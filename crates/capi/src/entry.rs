@@ -169,13 +169,33 @@ pub(crate) fn enter<const N: usize, E: Into<CallError>>(
 
 /// Passes the calling thread to the body of a function.
 #[inline]
-pub(crate) fn with_call<E: From<Box<Error>>>(
+pub(crate) fn with_call<T, E: From<Box<Error>>>(
     function: &'static Function,
-    body: impl FnOnce(Call<'_>) -> Result<(), E>,
-) -> Result<(), E> {
+    body: impl FnOnce(Call<'_>) -> Result<T, E>,
+) -> Result<T, E> {
     let machine = process::machine()?;
     // SAFETY: the addresses are arguments of a C call of the program, which allows access by passing them.
     CURRENT.with(|current| body(Call { caller: unsafe { Caller::new(machine, current) }, function }))
+}
+
+/// Runs an exported function that returns no code. If the body fails, the error is recorded like that of a code, and
+/// the result is `otherwise`. There are no hooks, because fault rules can inject only codes.
+pub(crate) fn value<T>(
+    function: &'static Function,
+    otherwise: T,
+    body: impl FnOnce(Call<'_>) -> softacl_engine::Result<T>,
+) -> T {
+    match catch_unwind(AssertUnwindSafe(|| with_call(function, body))) {
+        Ok(Ok(value)) => value,
+        Ok(Err(error)) => {
+            fail_call(function, error.into());
+            otherwise
+        }
+        Err(_) => {
+            fail_call(function, panic_error().into());
+            otherwise
+        }
+    }
 }
 
 /// Calls the observer's `exited` hook.

@@ -25,6 +25,11 @@ fn machine_or_reason() -> Result<&'static Machine> {
 /// True if an observer or fault rules may be active. Conservatively true until the machine is created.
 static HOOKS_ACTIVE: AtomicBool = AtomicBool::new(true);
 
+/// Updates the flag after an observer was attached to a machine, or before it is detached from one.
+pub(crate) fn set_hooks_active(are_active: bool) {
+    HOOKS_ACTIVE.store(are_active, Ordering::Relaxed);
+}
+
 #[inline]
 pub(crate) fn hooks_may_be_active() -> bool {
     HOOKS_ACTIVE.load(Ordering::Relaxed)

@@ -27,6 +27,11 @@ pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
     }
 }
 
+/// The tracer that the environment enabled.
+pub(crate) fn active() -> Option<Arc<Tracer>> {
+    TRACE.get().map(|(tracer, _)| Arc::clone(tracer))
+}
+
 fn write(tracer: &Tracer, path: &Path) -> io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
     tracer.write(&mut file)?;

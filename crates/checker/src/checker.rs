@@ -10,8 +10,8 @@ use crate::python;
 use crate::snapshot::SourceSnapshot;
 use crate::state::{Findings, InFlight, LiveObject, NewOperation, PendingFinding, State, micros};
 use softacl_engine::observer::{
-    AccessKind, Advisory, FaultAction, Function, Mode, Object, Observer, Origin, StreamPosition, Submitted, TaskKind,
-    Touch, Window,
+    AccessKind, Advisory, FaultAction, Function, Mark, Mode, Object, Observer, Origin, StreamPosition, Submitted,
+    TaskKind, Touch, Window,
 };
 use softacl_engine::{Error, MemoryKind, lock_with_timeout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -409,6 +409,9 @@ impl Observer for Checker {
         state.reclaim(device, &operation);
         state.context_resets.insert(operation.thread, operation);
     }
+
+    /// Ignored: a mark accesses nothing.
+    fn marked(&self, _mark: &Mark<'_>) {}
 
     fn advised(&self, note: &Advisory) {
         let mut state = self.state();

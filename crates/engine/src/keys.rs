@@ -2,7 +2,7 @@
 //!
 //! A key names a kind of object, not a type, so code that stores or compares keys does not import what is behind them.
 //! The number of the kind is part of every handle, so a look-up never finds an object of another kind. Numbers 4 to 10
-//! belong to objects of the C API.
+//! belong to objects of the C API; 8 and 9 of them are channels and shared buffers (`softacl-queues`).
 
 use softacl_sync::graph_event;
 use softacl_sync::handle::{HandleKind, Key};

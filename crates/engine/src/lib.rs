@@ -62,7 +62,7 @@ pub use {
         GraphDescription, Group, StepDescription,
     },
     keys::{ConditionKey, ContextKey, EventKey, GraphKey, GroupKey, NotifyKey, PartKey, PoolKey, StreamKey},
-    machine::{Config, Machine},
+    machine::{Config, Machine, Observation},
     notify::{Compare, CounterOp},
     pool::PoolAttribute,
     schedule::Schedule,

@@ -22,11 +22,11 @@ use crate::stream::Stream;
 use crate::value::Values;
 use softacl_errors::{Error, Owner, Result, fail};
 use softacl_faults::Injection;
-use softacl_memory::Memory;
+use softacl_memory::{Memory, MemoryKind};
 use softacl_profiles::{Cann, Form, Profile, cann, profile};
 use softacl_sync::facade::{AtomicI32, AtomicU32, Mutex, Ordering, lock};
 use softacl_sync::handle::Slots;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// Everything that a machine is created from.
@@ -101,13 +101,20 @@ pub struct Machine {
     pub(crate) busy: Mutex<Vec<StreamKey>>,
     pub(crate) external_waits: ExternalWaits,
     pub(crate) exceptions: Exceptions,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// Set at most once: when the machine is created, or when an observer that only records is attached.
+    observer: OnceLock<Arc<dyn Observer>>,
     /// The device of calls without a context; -1 is none.
     default_device: AtomicI32,
     /// Seconds that a stream may wait for an event; 0 is no limit.
     event_wait_limit: AtomicU32,
     started: Instant,
     this: Weak<Machine>,
+}
+
+/// An attached observer receives everything while this exists.
+#[derive(Debug)]
+pub struct Observation {
+    _reason: ReasonGuard,
 }
 
 /// Maximum number of devices (specification 4.2).
@@ -166,12 +173,43 @@ impl Machine {
             busy: Mutex::new(Vec::new()),
             external_waits: ExternalWaits::default(),
             exceptions: Exceptions::default(),
-            observer,
+            observer: observer.map_or_else(OnceLock::new, OnceLock::from),
             default_device: AtomicI32::new(-1),
             event_wait_limit: AtomicU32::new(0),
             started: Instant::now(),
             this: this.clone(),
         }))
+    }
+
+    /// The observer, if one is attached.
+    #[inline]
+    pub fn observer(&self) -> Option<&dyn Observer> {
+        self.observer.get().map(|observer| &**observer)
+    }
+
+    /// Attaches an observer while the machine runs, and reports to it until the result is dropped. Then it stays
+    /// attached but receives little, and can be attached again. `None` if another observer is attached, or if it
+    /// protects pages, which must be prepared when the machine is created.
+    pub fn attach_observer(&self, observer: &Arc<dyn Observer>) -> Option<Observation> {
+        if observer.guards() {
+            return None;
+        }
+        // First the reason: an observer must not miss calls on the fast path.
+        let reason = self.reasons.hold(Reason::Observer);
+        let is_first = self.observer.set(Arc::clone(observer)).is_ok();
+        let attached = self.observer.get()?;
+        if is_first {
+            observer.attached(self.memory.pinned_window());
+            for device in 0..self.devices.len() as u32 {
+                let place = MemoryKind::Device(device);
+                self.memory
+                    .device(device)
+                    .live()
+                    .iter()
+                    .for_each(|live| observer.allocated(place, live.start, live.size));
+            }
+        }
+        std::ptr::addr_eq(Arc::as_ptr(attached), Arc::as_ptr(observer)).then_some(Observation { _reason: reason })
     }
 
     /// Makes faults on device addresses of this machine print a diagnosis. Only the most recently named machine is

@@ -25,6 +25,7 @@ macro_rules! code_table {
 
 code_table! {
     ACL_ERROR_INVALID_PARAM => Null(_) | Argument(_),
+    ACL_ERROR_INVALID_QUEUE_ID => QueueId(_),
     ACL_ERROR_FEATURE_UNSUPPORTED => PeerFlags(_),
     ACL_ERROR_RT_PARAM_INVALID =>
         Parameter(_) | Capacity { .. } | Range(_) | NotAllocated { .. } | PinnedNotAllocated { .. }
@@ -67,6 +68,8 @@ code_table! {
     ACL_ERROR_RT_NO_STREAM_RESOURCE => NoStream { .. },
     ACL_ERROR_RT_RESOURCE_ALLOC_FAIL => NoSharedStream { .. },
     ACL_ERROR_RT_NO_NOTIFY_RESOURCE => NoNotify { .. },
+    ACL_ERROR_RT_QUEUE_EMPTY => QueueEmpty(_),
+    ACL_ERROR_RT_QUEUE_FULL => QueueFull(_),
     ACL_ERROR_RT_INTERNAL_ERROR => NotRecorded(_),
     ACL_ERROR_RT_CONTEXT_RELEASE_ERROR => NotRetained(_) | ContextGone,
     ACL_ERROR_RT_MODEL_EXECUTE => InGraph(_),

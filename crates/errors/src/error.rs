@@ -18,6 +18,8 @@ pub enum Error {
     Argument(String),
     #[error("peer access flags must be 0, not {0}")]
     PeerFlags(u32),
+    #[error("queue {0} does not exist: it was never created, or is already destroyed")]
+    QueueId(u32),
 
     // Runtime layer: handles, addresses and ranges.
     #[error("{0}")]
@@ -133,6 +135,12 @@ pub enum Error {
 
     #[error("a sub-graph is still being captured")]
     SubGraphCapturing,
+
+    // Queues and channels.
+    #[error("{0}")]
+    QueueEmpty(String),
+    #[error("{0}")]
+    QueueFull(String),
 
     // Not supported.
     #[error("{what} is not supported on {soc}")]

@@ -18,6 +18,8 @@ pub enum HandleKind {
     GraphTask,
     MemoryPool,
     PhysicalMemory,
+    SharedBuffer,
+    Channel,
 }
 
 impl fmt::Display for HandleKind {
@@ -36,6 +38,8 @@ impl fmt::Display for HandleKind {
             HandleKind::GraphTask => "task of a graph",
             HandleKind::MemoryPool => "memory pool",
             HandleKind::PhysicalMemory => "physical memory",
+            HandleKind::SharedBuffer => "shared buffer",
+            HandleKind::Channel => "channel",
         })
     }
 }

@@ -20,7 +20,9 @@ impl Error {
     /// The layer that returns this error.
     pub fn layer(&self) -> Layer {
         match self.cause() {
-            Error::Null(_) | Error::Argument(_) | Error::PeerFlags(_) | Error::Internal(_) => Layer::Arguments,
+            Error::Null(_) | Error::Argument(_) | Error::PeerFlags(_) | Error::QueueId(_) | Error::Internal(_) => {
+                Layer::Arguments
+            }
             Error::Injected { code: ..FIRST_RUNTIME_CODE, .. } => Layer::Arguments,
             Error::HostToHost => Layer::RuntimeWithoutLastError,
             _ => Layer::Runtime,

@@ -23,8 +23,8 @@ const GRAPH_STREAM_TID_BASE: u32 = 1 << 20;
 /// us still fits a double with ns precision.
 const EPOCH_MODULUS: Duration = Duration::from_secs(1_000_000);
 
-/// An entry of the file. `ph` is its kind: X for a slice, s and f for the ends of an arrow, C for a counter, M for
-/// metadata such as names.
+/// An entry of the file. `ph` is its kind: X for a slice, s and f for the ends of an arrow, b and e for those of a
+/// range, i for a point in time, C for a counter, M for metadata such as names.
 #[derive(Serialize)]
 struct ChromeEvent<'a, A> {
     ph: &'static str,
@@ -42,13 +42,16 @@ struct ChromeEvent<'a, A> {
     id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bp: Option<&'static str>,
+    /// Scope of a point in time: t is its thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     args: Option<A>,
 }
 
 impl<'a, A> ChromeEvent<'a, A> {
     fn new(ph: &'static str, name: &'a str) -> ChromeEvent<'a, A> {
-        ChromeEvent { ph, name, cat: "", pid: 0, tid: 0, ts: None, dur: None, id: None, bp: None, args: None }
+        ChromeEvent { ph, name, cat: "", pid: 0, tid: 0, ts: None, dur: None, id: None, bp: None, s: None, args: None }
     }
 }
 
@@ -141,6 +144,7 @@ pub(crate) fn write(
             reached = Some((*stream, end));
         }
     }
+    writer.marks(timeline)?;
     for (ns, device, bytes) in &timeline.memory {
         let (pid, ts, args) = (writer.device(*device), Some(writer.micros(*ns)), Some(Bytes { bytes: *bytes }));
         writer.line(&ChromeEvent { pid, ts, args, ..ChromeEvent::new("C", "memory in use") })?;
@@ -257,7 +261,9 @@ impl<W: io::Write> ChromeWriter<'_, W> {
             ..Details::of(task.transfer, task.is_done(), interval)
         };
         let kind = if task.is_wait { "wait" } else { "task" };
-        self.slice(&title(task.name, task.transfer), kind, row, interval, Some(details))?;
+        let label = timeline.marks.label(stream, sequence);
+        let title = label.map_or_else(|| title(task.name, task.transfer), |text| format!("{}: {text}", task.name));
+        self.slice(&title, kind, row, interval, Some(details))?;
         let id = format!("{}.{stream}.{sequence}", self.process);
         self.arrow("submit", &id, (submitter, task.submitted), (row, started))?;
         if let Some(at) = task.after
@@ -273,6 +279,25 @@ impl<W: io::Write> ChromeWriter<'_, W> {
             )?;
         }
         Ok(Some(interval.end))
+    }
+
+    /// Writes points and ranges of the program. Nested ranges of a thread share a track.
+    fn marks(&mut self, timeline: &Timeline) -> io::Result<()> {
+        for point in &timeline.marks.points {
+            let RowId { pid, tid } = self.thread(timeline, point.thread);
+            let (ts, name) = (Some(self.micros(point.ns)), timeline.marks.text(point.text));
+            self.line(&ChromeEvent::<()> { cat: "mark", pid, tid, ts, s: Some("t"), ..ChromeEvent::new("i", name) })?;
+        }
+        for range in &timeline.marks.ranges {
+            let RowId { pid, tid } = self.thread(timeline, range.thread);
+            let track = if range.is_nested { format!("{pid}.{tid}") } else { format!("{pid}.range {}", range.number) };
+            let name = timeline.marks.text(range.text);
+            for (ph, ns) in [("b", range.interval.start), ("e", range.interval.end)] {
+                let (ts, id) = (Some(self.micros(ns)), Some(track.as_str()));
+                self.line(&ChromeEvent::<()> { cat: "range", pid, tid, ts, id, ..ChromeEvent::new(ph, name) })?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes an arrow from one slice to another.

@@ -7,6 +7,7 @@
 //! | `trace_event` | trace events and their times |
 //! | `log`, `append_log` | one log of timed trace events per thread, readable after an interruption |
 //! | `allocations` | device allocations by address, for the routes of copies |
+//! | `marks` | points, ranges and texts that the program put on its timeline |
 //! | `timeline` | calls and tasks, rebuilt from the logs when the program ends |
 //! | `summary` | totals, and busy time per stream, route and function |
 //! | `chrome` | writes the Trace Event Format |
@@ -18,6 +19,7 @@ mod allocations;
 mod append_log;
 mod chrome;
 mod log;
+mod marks;
 mod merge;
 mod summary;
 mod timeline;

@@ -2,6 +2,8 @@
 
 use crate::allocations::TransferSize;
 use crate::log::LogSnapshot;
+use crate::marks::Marks;
+pub(crate) use crate::trace_event::Interval;
 use crate::trace_event::{TimedEvent, TraceEvent};
 use softacl_engine::observer::StreamPosition;
 use std::collections::BTreeMap;
@@ -17,6 +19,7 @@ pub(crate) struct Timeline {
     pub(crate) tasks: BTreeMap<(u32, u64), Task>,
     /// Time, device and bytes in use.
     pub(crate) memory: Vec<(u64, u32, u64)>,
+    pub(crate) marks: Marks,
     pub(crate) start: u64,
     pub(crate) end: u64,
     /// Trace events beyond the limit.
@@ -27,18 +30,6 @@ pub(crate) struct Timeline {
 pub(crate) struct Thread {
     pub(crate) id: u32,
     pub(crate) name: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Interval {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-}
-
-impl Interval {
-    pub(crate) fn ns(self) -> u64 {
-        self.end.saturating_sub(self.start)
-    }
 }
 
 /// An API call.
@@ -137,7 +128,8 @@ impl Task {
 }
 
 impl Timeline {
-    pub(crate) fn of(snapshot: LogSnapshot) -> Timeline {
+    /// Rebuilds a run. `texts` are the texts of its marks, by number.
+    pub(crate) fn of(snapshot: LogSnapshot, texts: Vec<String>) -> Timeline {
         let mut logs: Vec<_> = snapshot.threads.into_iter().filter(|(_, records)| !records.is_empty()).collect();
         logs.sort_by_key(|(_, records)| records[0].ns);
         let times = || logs.iter().flat_map(|(_, records)| records.iter().map(|record| record.ns));
@@ -159,6 +151,9 @@ impl Timeline {
         }
         logs.iter().flat_map(|(_, records)| records).for_each(|record| timeline.mark_dropped(*record));
         timeline.extend_open_waits();
+        let records =
+            logs.iter().enumerate().flat_map(|(thread, (_, records))| records.iter().map(move |r| (thread, *r)));
+        timeline.marks = Marks::of(records, texts, Interval { start: timeline.start, end: timeline.end });
         timeline.memory.sort_by_key(|(ns, ..)| *ns);
         timeline.calls.sort_by_key(|call| (call.interval.start, std::cmp::Reverse(call.interval.end)));
         timeline
@@ -201,7 +196,11 @@ impl Timeline {
                 | TraceEvent::Started(_)
                 | TraceEvent::Finished(_)
                 | TraceEvent::Failed(..)
-                | TraceEvent::Dropped(_) => {}
+                | TraceEvent::Dropped(_)
+                | TraceEvent::Marked(_)
+                | TraceEvent::RangeOpened { .. }
+                | TraceEvent::RangeClosed(_)
+                | TraceEvent::Labeled(..) => {}
             }
         }
         self.calls.append(&mut open);

@@ -34,6 +34,17 @@ pub(crate) enum TraceEvent {
     Blocked(u64),
     /// Device, and bytes in use on it.
     Memory(u32, u64),
+    /// The program marked this time. The number is that of the text.
+    Marked(u32),
+    /// A range of the program begins.
+    RangeOpened {
+        range: u64,
+        text: u32,
+        is_nested: bool,
+    },
+    RangeClosed(u64),
+    /// The program gave a text to a task.
+    Labeled(StreamPosition, u32),
 }
 
 /// A trace event with its time.
@@ -42,4 +53,17 @@ pub(crate) struct TimedEvent {
     /// Time since the log was created.
     pub(crate) ns: u64,
     pub(crate) event: TraceEvent,
+}
+
+/// A span of time on the clock of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Interval {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Interval {
+    pub(crate) fn ns(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
 }

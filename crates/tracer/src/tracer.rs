@@ -2,15 +2,17 @@
 
 use crate::allocations::{AllocationMap, Endpoint};
 use crate::chrome;
-use crate::log::Log;
+use crate::log::{Log, LogSnapshot};
+use crate::marks::Texts;
 use crate::summary::Summary;
 use crate::timeline::Timeline;
 use crate::trace_event::TraceEvent;
 use softacl_engine::observer::{
-    AccessKind, Advisory, FaultAction, Function, Object, Observer, Origin, StreamPosition, Submitted, TaskKind, Touch,
-    Window,
+    AccessKind, Advisory, FaultAction, Function, Mark, Object, Observer, Origin, StreamPosition, Submitted, TaskKind,
+    Touch, Window,
 };
 use softacl_engine::{Error, MemoryKind};
+use softacl_sync::timed_lock::lock_with_timeout;
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,6 +28,8 @@ pub struct Tracer {
     allocations: Mutex<AllocationMap>,
     /// Ids of internal streams that run the steps of graphs.
     graph_streams: Mutex<HashSet<u32>>,
+    /// Texts of marks.
+    texts: Mutex<Texts>,
     /// When the log was created, since the Unix epoch. Aligns the traces of several processes.
     start_time: Duration,
 }
@@ -34,16 +38,51 @@ impl Tracer {
     /// Creates a tracer that stores at most `limit` trace events.
     pub fn new(limit: u64) -> Tracer {
         let start_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Tracer { log: Log::new(limit), allocations: Mutex::default(), graph_streams: Mutex::default(), start_time }
+        Tracer {
+            log: Log::new(limit),
+            allocations: Mutex::default(),
+            graph_streams: Mutex::default(),
+            texts: Mutex::default(),
+            start_time,
+        }
     }
 
     /// Writes the trace of everything recorded until now, with the summary in its last line.
     pub fn write(&self, to: &mut impl io::Write) -> io::Result<Summary> {
+        self.write_snapshot(self.snapshot()?, to)
+    }
+
+    /// Writes the trace of everything recorded since `start`, a result of `now`. Tasks that were submitted before
+    /// are left out.
+    pub fn write_since(&self, start: u64, to: &mut impl io::Write) -> io::Result<Summary> {
+        let mut snapshot = self.snapshot()?;
+        for (_, records) in &mut snapshot.threads {
+            records.retain(|record| record.ns >= start);
+        }
+        self.write_snapshot(snapshot, to)
+    }
+
+    /// The present time, in ns since the tracer was created.
+    pub fn now(&self) -> u64 {
+        self.log.now()
+    }
+
+    fn snapshot(&self) -> io::Result<LogSnapshot> {
         let exhausted = || io::Error::new(io::ErrorKind::OutOfMemory, "not enough memory to build the trace");
-        let timeline = Timeline::of(self.log.read().ok_or_else(exhausted)?);
+        self.log.read().ok_or_else(exhausted)
+    }
+
+    fn write_snapshot(&self, snapshot: LogSnapshot, to: &mut impl io::Write) -> io::Result<Summary> {
+        // At process exit, a thread that will never run again may hold the lock.
+        let texts = lock_with_timeout(&self.texts).map_or_else(Vec::new, |texts| texts.all());
+        let timeline = Timeline::of(snapshot, texts);
         let summary = Summary::of(&timeline);
         chrome::write(&timeline, &summary, self.start_time, to)?;
         Ok(summary)
+    }
+
+    fn texts(&self) -> MutexGuard<'_, Texts> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn allocations(&self) -> MutexGuard<'_, AllocationMap> {
@@ -171,6 +210,18 @@ impl Observer for Tracer {
         let mut allocations = self.allocations();
         allocations.cleared(device);
         self.log.write([TraceEvent::Memory(device, 0)]);
+    }
+
+    fn marked(&self, mark: &Mark<'_>) {
+        let text = |text: &str| self.texts().number(text);
+        self.log.write([match *mark {
+            Mark::Point(name) => TraceEvent::Marked(text(name)),
+            Mark::Opened { range, text: name, is_nested } => {
+                TraceEvent::RangeOpened { range, text: text(name), is_nested }
+            }
+            Mark::Closed { range } => TraceEvent::RangeClosed(range),
+            Mark::Label { at, text: name } => TraceEvent::Labeled(at, text(name)),
+        }]);
     }
 
     fn advised(&self, advisory: &Advisory) {

@@ -30,21 +30,21 @@ ACL_FUNC_VISIBILITY aclError aclrtSetBufDataLen(aclrtMbuf buf, size_t len);
 /** Reads the number of bytes in use. */
 ACL_FUNC_VISIBILITY aclError aclrtGetBufDataLen(aclrtMbuf buf, size_t *len);
 
-/** Writes to the small user area of the buffer. */
+/** Writes to the user area of the buffer, which has 96 bytes. */
 ACL_FUNC_VISIBILITY aclError aclrtSetBufUserData(aclrtMbuf buf, const void *dataPtr, size_t size,
                                                  size_t offset);
 
-/** Reads the small user area of the buffer. */
+/** Reads from the user area of the buffer, which has 96 bytes. */
 ACL_FUNC_VISIBILITY aclError aclrtGetBufUserData(const aclrtMbuf buf, void *dataPtr, size_t size,
                                                  size_t offset);
 
-/** Appends a buffer to a chain. */
+/** Appends a buffer to a chain, which owns it from then on. */
 ACL_FUNC_VISIBILITY aclError aclrtAppendBufChain(aclrtMbuf headBuf, aclrtMbuf buf);
 
 /** Reads the number of buffers in a chain. */
 ACL_FUNC_VISIBILITY aclError aclrtGetBufChainNum(aclrtMbuf headBuf, uint32_t *num);
 
-/** Reads one buffer of a chain. */
+/** Reads one buffer of a chain. Index 0 is the head. */
 ACL_FUNC_VISIBILITY aclError aclrtGetBufFromChain(aclrtMbuf headBuf, uint32_t index,
                                                   aclrtMbuf *buf);
 

@@ -37,6 +37,7 @@ fn validate(trace: &Value) -> Option<String> {
     let Some(events) = trace["traceEvents"].as_array() else { return Some("no traceEvents".to_owned()) };
     let mut rows: BTreeMap<(u64, u64), Vec<Slice>> = BTreeMap::new();
     let mut arrows: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    let mut ranges: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for event in events {
         match event["ph"].as_str() {
             Some("X") => {
@@ -45,12 +46,17 @@ fn validate(trace: &Value) -> Option<String> {
             }
             Some("s") => arrows.entry(format!("{} {}", event["cat"], event["id"])).or_default().0 += 1,
             Some("f") => arrows.entry(format!("{} {}", event["cat"], event["id"])).or_default().1 += 1,
-            Some("M" | "C") => {}
+            Some("b") => ranges.entry(format!("{} {}", event["name"], event["id"])).or_default().0 += 1,
+            Some("e") => ranges.entry(format!("{} {}", event["name"], event["id"])).or_default().1 += 1,
+            Some("M" | "C" | "i") => {}
             other => return Some(format!("an event with phase {other:?}")),
         }
     }
     if let Some((arrow, ends)) = arrows.iter().find(|(_, ends)| **ends != (1, 1)) {
         return Some(format!("the arrow {arrow} has {ends:?} ends"));
+    }
+    if let Some((range, ends)) = ranges.iter().find(|(_, (begins, ends))| begins != ends) {
+        return Some(format!("the range {range} has {ends:?} ends"));
     }
     rows.into_iter().find_map(|(row, slices)| Some(format!("row {row:?}: {}", overlap(slices)?)))
 }
@@ -116,6 +122,9 @@ mod tests {
         let arrow = |phase: &str| json!({ "ph": phase, "cat": "submit", "id": "1.2.3" });
         assert_eq!(error(&[arrow("s"), arrow("f")]), None);
         assert!(error(&[arrow("s")]).is_some() && error(&[arrow("s"), arrow("f"), arrow("f")]).is_some());
+        let range = |phase: &str| json!({ "ph": phase, "cat": "range", "name": "some", "id": "1.2" });
+        assert_eq!(error(&[range("b"), range("b"), range("e"), range("e"), json!({ "ph": "i" })]), None);
+        assert!(error(&[range("b")]).is_some());
         assert!(validate(&json!({})).is_some());
     }
 }

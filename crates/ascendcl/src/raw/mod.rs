@@ -195,8 +195,8 @@
 //!     assert_eq!((error.function(), error.name()), ("aclrtFree", "ACL_ERROR_INVALID_PARAM"));
 //!     raw::aclrtResetDevice(0)?;
 //!
-//!     // softacl does not support profiling.
-//!     let error = raw::aclprofStart(std::ptr::null()).unwrap_err();
+//!     // softacl runs no models.
+//!     let error = raw::aclprofModelUnSubscribe(0).unwrap_err();
 //!     assert_eq!(error.kind(), ErrorKind::NotSupported);
 //! }
 //! # Ok::<(), ascendcl::Error>(())

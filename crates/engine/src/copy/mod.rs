@@ -128,7 +128,7 @@ impl<'a> Caller<'a> {
         if self.machine.contexts.slot(at.context).device() != at.stream.device() {
             return fail(self.machine.other_context("stream", at.stream, at.context));
         }
-        if self.machine.observer.is_none() {
+        if self.machine.observer().is_none() {
             return self.drain(at.key, at.stream, -1);
         }
         let pending = at.stream.newest() - at.stream.tasks.completion.done();
@@ -142,7 +142,7 @@ impl<'a> Caller<'a> {
     #[inline]
     fn advise_kind(&self, kind: i32, direction: Direction, source: ResolvedAddress, target: ResolvedAddress) {
         let known = source.place != MemoryKind::Pageable && target.place != MemoryKind::Pageable;
-        if self.machine.observer.is_some() && known && kind != kinds::DEFAULT && kind != direction as i32 {
+        if self.machine.observer().is_some() && known && kind != kinds::DEFAULT && kind != direction as i32 {
             self.machine.advise(|| Advisory::Kind { declared: kind, source: source.place, target: target.place });
         }
     }
@@ -150,7 +150,7 @@ impl<'a> Caller<'a> {
     /// Advises about a declared capacity that exceeds the allocation.
     #[inline]
     fn advise_capacity(&self, target: ResolvedAddress, capacity: usize) {
-        if let (Some(_), Some(extent)) = (&self.machine.observer, target.extent) {
+        if let (Some(_), Some(extent)) = (self.machine.observer(), target.extent) {
             let room = extent.size - (target.address - extent.start);
             if capacity > room {
                 self.machine.advise(|| Advisory::Capacity { declared: capacity, room });

@@ -10,6 +10,7 @@ use crate::executor::run::LaneGuard;
 use crate::executor::spans::{self, Spans};
 use crate::keys::StreamKey;
 use crate::machine::Machine;
+use crate::slow_path::Reason;
 use crate::task::Task;
 use crate::task::moves::{self, Move};
 use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span};
@@ -35,8 +36,9 @@ impl Machine {
         first: Span,
         most: usize,
     ) -> u64 {
-        // An observer receives every copy when it runs, so none are coalesced.
-        let most = if self.observer.is_some() { 0 } else { most };
+        // An observer receives every copy when it runs, so none are coalesced. It may be attached but paused.
+        let is_observed = self.observer().is_some() && self.reasons.has(Reason::Observer);
+        let most = if is_observed { 0 } else { most };
         let mut rest = if most > 0 { lane.take() } else { VecDeque::new() };
         drop(lane);
         let newest = sequence + rest.len() as u64;

@@ -74,7 +74,7 @@ impl Machine {
                 self.execute_flow(stream, StreamPoint { stream: key, sequence }, *task);
                 Ok(())
             }
-            Control::Annotation(_) | Control::CacheOperation | Control::Disabled(_) => Ok(()),
+            Control::Annotation(_) | Control::CacheOperation | Control::Disabled(_) | Control::Mark => Ok(()),
             Control::Fail(failure) => match failure.run {
                 None => self.unless_stopped(stream, || fail(failure.error)),
                 Some(run) => {

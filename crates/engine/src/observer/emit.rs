@@ -9,12 +9,6 @@ use softacl_errors::Result;
 use softacl_memory::touch::Touch;
 
 impl Machine {
-    /// The observer, if one is installed.
-    #[inline]
-    pub fn observer(&self) -> Option<&dyn Observer> {
-        self.observer.as_deref()
-    }
-
     /// True if the observer protects pages.
     pub(crate) fn is_guarded(&self) -> bool {
         self.reasons.has(Reason::PageGuard)

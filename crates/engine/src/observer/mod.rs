@@ -119,6 +119,19 @@ pub enum Advisory {
     Viewed { address: usize, len: usize },
 }
 
+/// A mark of the program on the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark<'a> {
+    /// The present time of the calling thread.
+    Point(&'a str),
+    /// A range begins. Ranges of a thread nest, other ranges can end on any thread.
+    Opened { range: u64, text: &'a str, is_nested: bool },
+    /// A range ends.
+    Closed { range: u64 },
+    /// A text for a task.
+    Label { at: StreamPosition, text: &'a str },
+}
+
 /// Receives everything the engine does. All methods may be called from any thread.
 pub trait Observer: Send + Sync {
     /// True if the observer protects pages to observe host accesses. Then pinned memory is mapped twice, fresh device
@@ -179,6 +192,8 @@ pub trait Observer: Send + Sync {
     /// The memory of a device was released with its last context.
     fn device_cleared(&self, device: u32);
 
+    /// The program marked its timeline.
+    fn marked(&self, mark: &Mark<'_>);
     /// The program did something that works but deserves advice.
     fn advised(&self, advisory: &Advisory);
     /// The instruction at `code` accessed host memory that the observer may have protected. Called in a signal handler,

@@ -24,6 +24,8 @@ pub enum TaskKind {
     HostFunction,
     PoolRelease,
     CacheOperation,
+    /// A mark of the program.
+    Mark,
     AnnotatedKernel,
     GraphRun,
     GraphUpdate,
@@ -59,6 +61,7 @@ impl TaskKind {
             TaskKind::HostFunction => "host function",
             TaskKind::PoolRelease => "release to a pool",
             TaskKind::CacheOperation => "cache operation",
+            TaskKind::Mark => "mark",
             TaskKind::AnnotatedKernel => "annotated kernel",
             TaskKind::GraphRun => "run of a graph",
             TaskKind::GraphUpdate => "update of a graph",

@@ -90,6 +90,8 @@ pub(crate) enum Control {
     Release(Box<PendingFree>),
     /// Cache maintenance. A no-op: softacl models no device caches.
     CacheOperation,
+    /// A mark of the program, which an observer shows on the timeline. A no-op.
+    Mark,
     /// Annotation for observers: declares what a kernel accesses at this point of the stream.
     Annotation(Box<Touch>),
     /// Fails when it runs.
@@ -206,7 +208,7 @@ impl Task {
         match self {
             Task::Move(work) => Ok(SubStep::Move(work)),
             Task::Control(Control::Condition(condition)) => Ok(SubStep::Condition(condition)),
-            Task::Control(Control::CacheOperation | Control::Disabled(_)) => Ok(SubStep::Nothing),
+            Task::Control(Control::CacheOperation | Control::Disabled(_) | Control::Mark) => Ok(SubStep::Nothing),
             task => fail(Error::Feature(format!("a {} cannot be part of a sub-graph", task.name()))),
         }
     }
@@ -243,6 +245,7 @@ impl Control {
             Control::Change { .. } => TaskKind::NotifyRecord,
             Control::Release(_) => TaskKind::PoolRelease,
             Control::CacheOperation => TaskKind::CacheOperation,
+            Control::Mark => TaskKind::Mark,
             Control::Annotation(_) => TaskKind::AnnotatedKernel,
             Control::Node { node, .. } => node.kind(),
             Control::Join(_) => TaskKind::GraphRun,
@@ -269,6 +272,7 @@ impl Control {
             Control::LabelSwitch(switch) => Control::LabelSwitch(Arc::clone(switch)),
             Control::StreamSwitch(switch) => Control::StreamSwitch(Arc::clone(switch)),
             Control::Disabled(kind) => Control::Disabled(*kind),
+            Control::Mark => Control::Mark,
             Control::Fail(failure) => Control::Fail(failure.clone()),
             _ => return fail(Error::Feature(format!("a {} cannot be captured", self.kind().name()))),
         })

@@ -3,7 +3,7 @@
 use crate::caller::{Caller, Submission};
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::observer::Advisory;
+use crate::observer::{Advisory, Mark};
 use crate::stream::Stream;
 use crate::task::Control;
 use crate::task::external_wait::{ExternalWait, ValueCondition, WaitCondition};
@@ -52,6 +52,17 @@ impl Caller<'_> {
     pub fn queue_cache_op(&self, stream: usize) -> Result<()> {
         let Submission { key, stream, context } = self.submission(self.explicit_stream(stream)?)?;
         self.machine.submit(key, stream, context, Control::CacheOperation).map(|_| ())
+    }
+
+    /// Queues a mark: a no-op that an observer shows with this text.
+    pub fn queue_mark(&self, text: &str, stream: usize) -> Result<()> {
+        let Submission { key, stream, context } = self.submission(self.explicit_stream(stream)?)?;
+        let sequence = self.machine.submit(key, stream, context, Control::Mark)?;
+        // A captured task has no number.
+        if let Some(observer) = self.machine.observer().filter(|_| sequence != 0) {
+            observer.marked(&Mark::Label { at: StreamPoint { stream: key, sequence }.into(), text });
+        }
+        Ok(())
     }
 
     /// Resolves a stream and an 8-byte cell of device memory that its device can access.

@@ -241,7 +241,7 @@ impl Caller<'_> {
                 sizes[index], capacities[index]
             )));
         }
-        if self.machine.observer.is_some() && sizes.len() > 1 && sizes == capacities {
+        if self.machine.observer().is_some() && sizes.len() > 1 && sizes == capacities {
             self.machine.advise(|| Advisory::TightCapacities { entries: sizes.len() });
         }
         if let Some(index) = entries.attributes.iter().position(|attribute| !attribute.reserved_is_zero) {

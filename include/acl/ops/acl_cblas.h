@@ -1,0 +1,11 @@
+/**
+ * @file acl_cblas.h
+ * Matrix operators. softacl has none: this header exists so that programs which include it but only
+ * use the runtime compile. It declares no functions.
+ */
+#ifndef ACL_OPS_ACL_CBLAS_H_
+#define ACL_OPS_ACL_CBLAS_H_
+
+#include "acl/acl.h"
+
+#endif /* ACL_OPS_ACL_CBLAS_H_ */
