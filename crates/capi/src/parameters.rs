@@ -1,4 +1,4 @@
-//! Execution parameters of operators: timeouts, core limits and overflow mode. They have no effect, because there are
+//! Execution parameters of operators: the wait timeout, core limits and overflow mode. They have no effect, because there are
 //! no operators; values are stored and returned.
 
 use crate::argument::OutPtr;
@@ -25,13 +25,6 @@ struct Device {
 
 export! {
     fn aclrtSetOpWaitTimeout(_seconds: u32) |call| { call.require_supported() }
-    fn aclrtSetOpExecuteTimeOut(_timeout: u32) |call| { call.require_supported() }
-
-    /// The timeout is not rounded.
-    fn aclrtSetOpExecuteTimeOutV2(timeout: u64, actual: OutPtr<u64>) |call| {
-        call.require_supported()?;
-        actual.set(timeout)
-    }
 
     /// Sets the stream attribute ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK.
     fn aclrtSetStreamOverflowSwitch(stream: aclrtStream, flag: u32) |call| {

@@ -32,7 +32,8 @@ impl Caller<'_> {
     pub fn free(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
         let Some(device) = memory.device_of(address) else {
-            return fail(Error::NotAStart { address, whose: "is not in device memory, and".to_owned() });
+            let not_here = || fail(Error::NotAStart { address, whose: "is not in device memory, and".to_owned() });
+            return self.free_managed(address).unwrap_or_else(not_here);
         };
         self.machine.pools.remove_block(address);
         let backing = memory.backing_address(address);

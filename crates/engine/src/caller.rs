@@ -70,8 +70,14 @@ impl<'a> Caller<'a> {
     pub(crate) fn context_or_default(&self) -> Result<(ContextKey, &'a Context)> {
         match (self.context(), self.machine.default_device()) {
             (Err(error), Some(device)) if *error == Error::NoContext => {
-                let key =
-                    self.machine.primary_context(&mut lock(&self.machine.devices[device as usize].primary), device)?;
+                let (key, is_new) = {
+                    let mut primary = lock(&self.machine.devices[device as usize].primary);
+                    let is_new = primary.context.is_none();
+                    (self.machine.primary_context(&mut primary, device)?, is_new)
+                };
+                if is_new {
+                    self.machine.call_hooks_of_new(key);
+                }
                 self.machine.advise(|| Advisory::DefaultDevice(device));
                 Ok((key, self.machine.contexts.slot(key)))
             }

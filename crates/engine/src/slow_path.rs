@@ -32,10 +32,12 @@ pub(crate) enum Reason {
     Lost,
     /// A failure has stopped a context.
     StoppedContext,
+    /// A thread asked for the id of its newest task.
+    LastTask,
 }
 
 impl Reason {
-    const ALL: [Reason; 9] = [
+    const ALL: [Reason; 10] = [
         Reason::Schedule,
         Reason::Observer,
         Reason::PageGuard,
@@ -45,6 +47,7 @@ impl Reason {
         Reason::Aborting,
         Reason::Lost,
         Reason::StoppedContext,
+        Reason::LastTask,
     ];
 
     const fn bit(self) -> u32 {
@@ -62,6 +65,7 @@ impl Reason {
             Reason::Aborting => "an abort in progress",
             Reason::Lost => "a lost device",
             Reason::StoppedContext => "a stopped context",
+            Reason::LastTask => "a question for task ids",
         }
     }
 }

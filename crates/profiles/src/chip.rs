@@ -66,6 +66,24 @@ pub struct PeerTraits {
     pub supported: bool,
     /// True if both devices must enable access before a copy between them works.
     pub enable_required: bool,
+    /// How two chips are connected. `None` if it is not public.
+    pub link: Option<DeviceLink>,
+    /// True if two devices are one chip: 0 and 1, 2 and 3, and so on.
+    #[serde(default)]
+    pub two_devices_per_chip: bool,
+}
+
+/// How two chips are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum DeviceLink {
+    #[serde(rename = "HCCS")]
+    Hccs,
+    /// HCCS through a switch.
+    #[serde(rename = "HCCS switch")]
+    HccsSwitch,
+    /// PCIe, through the host bridge.
+    #[serde(rename = "PCIe")]
+    Pcie,
 }
 
 #[derive(Debug, Clone, Deserialize)]

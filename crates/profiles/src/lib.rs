@@ -8,7 +8,9 @@ mod cann;
 mod chip;
 
 pub use cann::{AsyncHostToHost, Cann, ZeroCount, cann, cann_versions};
-pub use chip::{Chip, CopyTraits, Cores, Features, Form, Limits, Link, PeerTraits, Profile, chips, profile};
+pub use chip::{
+    Chip, CopyTraits, Cores, DeviceLink, Features, Form, Limits, Link, PeerTraits, Profile, chips, profile,
+};
 
 /// Reason why no profile matches. The message contains the given name and the known ones.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

@@ -11,6 +11,7 @@ mod fill;
 pub mod kinds;
 mod linear;
 mod plane;
+mod random;
 pub(crate) mod rearrange;
 mod reduce;
 
@@ -19,6 +20,7 @@ pub use descriptor::{DescriptorRequest, OffsetRequest};
 pub use fill::{FillRequest, WordFillRequest};
 pub use linear::CopyRequest;
 pub use plane::PlaneRequest;
+pub use random::RandomRequest;
 pub use rearrange::{ElementChange, RearrangeRequest, TensorSource, TensorView};
 pub use reduce::ReduceRequest;
 

@@ -78,7 +78,7 @@ impl Machine {
                 self.finish_release(&pending, StreamPoint { stream: key, sequence: sequence - 1 });
                 Ok(())
             }
-            Control::Annotation(_) | Control::CacheOperation => Ok(()),
+            Control::Annotation(_) | Control::Nothing(_) => Ok(()),
             Control::Fail(failure) => match failure.run {
                 None => self.unless_stopped(stream, || fail(failure.error)),
                 Some(run) => {
@@ -171,6 +171,7 @@ impl Machine {
             }
             Move::Described { descriptor, form } => alone(described(&self.memory, descriptor, form)?),
             Move::Indirect(indirect) => alone(indirect.resolve(&self.memory)?),
+            Move::Random(random) => random.run(),
         }
     }
 

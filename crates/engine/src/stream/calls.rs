@@ -3,6 +3,7 @@
 use crate::caller::{Caller, Submission};
 use crate::context::Context;
 use crate::executor::budget;
+use crate::hooks::StreamChange;
 use crate::keys::{ContextKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::{Object, Origin};
@@ -28,14 +29,27 @@ impl Caller<'_> {
             let soc = self.machine.config.profile.soc.clone();
             return fail(Error::NoStream { device: context.device(), limit, soc });
         }
-        self.machine.make_stream(key, context, options, Origin::Program).inspect_err(|_| {
-            device.streams.fetch_sub(1, Ordering::AcqRel);
-        })
+        let made = self.machine.make_stream(key, context, options, Origin::Program);
+        match &made {
+            Ok(stream) => self.machine.hooks.stream(*stream, StreamChange::Created),
+            Err(_) => {
+                device.streams.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+        made
+    }
+
+    /// Number of streams that can still be created on the current device.
+    pub fn available_streams(&self) -> Result<u32> {
+        let (_, context) = self.context_or_default()?;
+        let used = self.machine.devices[context.device() as usize].streams.load(Ordering::Acquire);
+        Ok(self.machine.config.profile.chip.limits.streams.saturating_sub(used))
     }
 
     /// Waits for the tasks of a stream and ends it.
     pub fn destroy_stream(&self, raw: usize) -> Result<()> {
         let key = self.own_stream(raw)?;
+        self.machine.hooks.stream(key, StreamChange::Ending);
         self.machine.emit_ending(Object::Stream(key.index() as u32), false);
         self.machine.end_stream(key);
         Ok(())
@@ -44,6 +58,7 @@ impl Caller<'_> {
     /// Ends a stream and drops the tasks that have not started, without waiting.
     pub fn destroy_stream_by_force(&self, raw: usize) -> Result<()> {
         let key = self.own_stream(raw)?;
+        self.machine.hooks.stream(key, StreamChange::Ending);
         let stream = self.machine.streams.slot(key);
         if !self.machine.streams.retire(key) {
             return fail(Error::Handle { what: HandleKind::Stream, handle: raw });

@@ -56,6 +56,8 @@ pub struct Stream {
     /// Consecutive polls that found the stream busy. Used by the stepped executor.
     pub(crate) polls: AtomicU32,
     failure: FirstFailure<Error>,
+    /// Number of the newest task of the stream that had the slot before.
+    inherited: AtomicU64,
     pub(crate) settings: Mutex<StreamSettings>,
 }
 
@@ -81,6 +83,7 @@ impl Stream {
         self.is_redirected.store(false, Ordering::Relaxed);
         *lock(&self.redirect) = None;
         self.failure.clear();
+        self.inherited.store(self.newest(), Ordering::Relaxed);
         *lock(&self.settings) = StreamSettings::default();
     }
 
@@ -111,6 +114,11 @@ impl Stream {
     #[inline]
     pub(crate) fn newest(&self) -> u64 {
         self.newest.load(Ordering::Acquire)
+    }
+
+    /// True if a task was ever queued on the stream.
+    pub(crate) fn is_used(&self) -> bool {
+        self.newest() > self.inherited.load(Ordering::Relaxed)
     }
 
     /// Publishes the number of a task. Called under the lane lock, before the task can access anything.

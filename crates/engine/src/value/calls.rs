@@ -1,4 +1,4 @@
-//! Values: queueing writes and waits, and cache maintenance.
+//! Values: queueing writes and waits.
 
 use crate::caller::{Caller, Submission};
 use crate::keys::{StreamKey, StreamPoint};
@@ -43,12 +43,6 @@ impl Caller<'_> {
             lock(&self.machine.values).waits.retain(|(_, wait, ..)| *wait != point);
         }
         submitted.map(|_| ())
-    }
-
-    /// Queues a cache maintenance operation, a no-op here.
-    pub fn queue_cache_op(&self, stream: usize) -> Result<()> {
-        let Submission { key, stream, context } = self.submission(self.explicit_stream(stream)?)?;
-        self.machine.submit(key, stream, context, Control::CacheOperation).map(|_| ())
     }
 
     /// Resolves a stream and an 8-byte cell of device memory that its device can access.
