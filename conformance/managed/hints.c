@@ -1,4 +1,5 @@
 // soc: Ascend910B
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Hints for managed memory: advice and prefetches are stored for the bytes they name, and attributes return them. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 // expects: M1
 /* Managed memory (A2): host and device use the same address; copies take it as either side. */
 #include "../expect.h"
