@@ -18,6 +18,15 @@ static void record_exception(aclrtExceptionInfo *info)
     devices[calls] = aclrtGetDeviceIdFromExceptionInfo(info);
     threads[calls] = aclrtGetThreadIdFromExceptionInfo(info);
     calls++;
+    /* A copy has no kernel. */
+    void *args = NULL;
+    uint32_t len = 7;
+    aclrtFuncHandle function = NULL;
+    EXPECT_CODE(aclrtGetArgsFromExceptionInfo(info, &args, &len), 107000);
+    EXPECT_CODE(aclrtGetFuncHandleFromExceptionInfo(info, &function), 107000);
+    EXPECT_TRUE(args == NULL && len == 7 && function == NULL, "a refused call has written");
+    EXPECT_CODE(aclrtGetArgsFromExceptionInfo(info, NULL, &len), 100000);
+    EXPECT_CODE(aclrtGetFuncHandleFromExceptionInfo(info, NULL), 100000);
     /* A callback may make AscendCL calls, and their failures do not invoke it again. */
     EXPECT_CODE(aclrtMemset(NULL, 1, 0, 1), 100000);
 }

@@ -235,3 +235,20 @@ def test_hardware_functions_succeed_or_are_not_supported(name: str, arguments: t
     ret = result[-1] if isinstance(result, tuple) else result
     assert ret in (SUCCESS, NOT_SUPPORTED)
     assert isinstance(result, tuple) == name.startswith("get_") or name == "device_get_limit"
+
+
+def test_links_features_and_limits() -> None:
+    assert rt.get_devices_topo(0, 1) == (1, SUCCESS)  # HCCS
+    assert rt.get_device_capability(0, 1) == (0, SUCCESS)
+    assert rt.set_ts_device(0) == SUCCESS
+    assert rt.device_get_limit(2)[1] == NOT_SUPPORTED
+    assert rt.device_set_limit(2, 4096) == SUCCESS
+    assert rt.device_get_limit(2) == (4096, SUCCESS)
+
+
+def test_operator_timeout_is_returned_in_milliseconds() -> None:
+    assert rt.set_op_execute_time_out(2) == SUCCESS
+    assert rt.get_op_execute_timeout() == (2000, SUCCESS)
+    assert rt.set_op_execute_timeout_v2(1_500_000) == (1_500_000, SUCCESS)
+    assert rt.get_op_execute_timeout() == (1500, SUCCESS)
+    assert rt.get_op_timeout_interval() == (1, SUCCESS)

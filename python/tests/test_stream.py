@@ -187,3 +187,44 @@ def test_hardware_functions_succeed_or_are_not_supported(name: str, rest: tuple[
 def test_counters_succeed_or_are_not_supported() -> None:
     for result in [rt.get_stream_available_num(), rt.get_thread_last_task_id(), rt.get_res_in_current_thread(0)]:
         assert len(result) == 2 and result[1] in (SUCCESS, NOT_SUPPORTED)
+
+
+def test_task_ids_count_the_tasks_of_the_thread(stream: int) -> None:
+    pointer = device_bytes(bytes(64))
+    assert rt.memset_async(pointer, 64, 1, 64, stream) == SUCCESS
+    first, code = rt.get_thread_last_task_id()
+    assert code == SUCCESS
+    assert rt.memset_async(pointer, 64, 2, 64, stream) == SUCCESS
+    assert rt.get_thread_last_task_id() == (first + 1, SUCCESS)
+    assert rt.synchronize_stream(stream) == SUCCESS
+
+
+def test_available_streams_and_events_shrink() -> None:
+    (streams, _), (events, _) = rt.get_stream_available_num(), rt.get_event_avail_num()
+    stream, event = create_stream(), rt.create_event_with_flag(1)[0]  # SYNC: takes a resource
+    assert rt.get_stream_available_num() == (streams - 1, SUCCESS)
+    assert rt.get_event_avail_num() == (events - 1, SUCCESS)
+    assert rt.destroy_stream(stream) == SUCCESS and rt.destroy_event(event) == SUCCESS
+
+
+def test_overflow_status_is_written_by_the_stream(stream: int) -> None:
+    pointer = device_bytes(pattern(64))
+    assert rt.get_overflow_status(pointer, 64, stream) == SUCCESS
+    assert rt.reset_overflow_status(stream) == SUCCESS
+    assert rt.synchronize_stream(stream) == SUCCESS
+    assert read(pointer, 64) == bytes(64)
+    assert rt.get_overflow_status(pointer, 63, stream) == PARAM_INVALID
+
+
+def test_allocator_is_returned_for_its_stream(stream: int) -> None:
+    description = rt.allocator_create_desc()
+    assert rt.allocator_set_obj_to_desc(description, 11) == SUCCESS
+    assert rt.allocator_set_alloc_func_to_desc(description, 12) == SUCCESS
+    assert rt.allocator_set_free_func_to_desc(description, 13) == SUCCESS
+    assert rt.allocator_set_alloc_advise_func_to_desc(description, 14) == SUCCESS
+    assert rt.allocator_set_get_addr_from_block_func_to_desc(description, 15) == SUCCESS
+    assert rt.allocator_register(stream, description) == SUCCESS
+    assert rt.allocator_get_by_stream(stream) == (description, 11, 12, 13, 14, 15, SUCCESS)
+    assert rt.allocator_unregister(stream) == SUCCESS
+    assert rt.allocator_get_by_stream(stream)[-1] == PARAM_INVALID
+    assert rt.allocator_destroy_desc(description) == SUCCESS

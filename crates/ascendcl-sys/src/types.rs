@@ -22,6 +22,19 @@ pub type aclrtLabelList = *mut c_void;
 pub type aclrtDrvMemHandle = *mut c_void;
 pub type aclrtCallback = Option<unsafe extern "C" fn(*mut c_void)>;
 pub type aclrtHostFunc = Option<unsafe extern "C" fn(*mut c_void)>;
+pub type aclrtStreamStateCallback = Option<unsafe extern "C" fn(aclrtStream, i32, *mut c_void)>;
+pub type aclrtDeviceStateCallback = Option<unsafe extern "C" fn(i32, i32, *mut c_void)>;
+pub type aclrtDeviceTaskAbortCallback = Option<unsafe extern "C" fn(i32, i32, u32, *mut c_void) -> i32>;
+pub type aclInitCallbackFunc = Option<unsafe extern "C" fn(*const c_char, usize, *mut c_void) -> aclError>;
+pub type aclFinalizeCallbackFunc = Option<unsafe extern "C" fn(*mut c_void) -> aclError>;
+pub type aclrtSnapShotCallBack = Option<unsafe extern "C" fn(i32, *mut c_void) -> u32>;
+pub type aclrtAllocatorDesc = *mut c_void;
+pub type aclrtAllocator = *mut c_void;
+pub type aclrtAllocatorAllocFunc = Option<unsafe extern "C" fn(aclrtAllocator, usize) -> *mut c_void>;
+pub type aclrtAllocatorFreeFunc = Option<unsafe extern "C" fn(aclrtAllocator, *mut c_void)>;
+pub type aclrtAllocatorAllocAdviseFunc =
+    Option<unsafe extern "C" fn(aclrtAllocator, usize, *mut c_void) -> *mut c_void>;
+pub type aclrtAllocatorGetAddrFromBlockFunc = Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>;
 
 macro_rules! layouts {
     ($($(#[$doc:meta])* struct $name:ident { $($field:ident: $kind:ty),* $(,)? })*) => {
@@ -64,6 +77,22 @@ layouts! {
     struct aclmdlRICondTaskParams { handle: aclmdlRICondHandle, r#type: i32, size: u32, modelRIArray: *mut aclmdlRI }
     struct aclrtUuid { bytes: [c_char; 16] }
     struct aclrtMemManagedLocation { r#type: i32, id: i32 }
+    struct aclrtRandomParaInfo { isAddr: u8, valueOrAddr: [u8; 8], size: u8, rsv: [u8; 6] }
+    /// The union of the parameters of all distributions is an array of at most two.
+    struct aclrtRandomNumFuncParaInfo { funcType: i32, paramInfo: [aclrtRandomParaInfo; 2] }
+    struct aclrtRandomNumTaskInfo {
+        dataType: i32,
+        randomNumFuncParaInfo: aclrtRandomNumFuncParaInfo,
+        randomParaAddr: *mut c_void,
+        randomResultAddr: *mut c_void,
+        randomCounterAddr: *mut c_void,
+        randomSeed: aclrtRandomParaInfo,
+        randomNum: aclrtRandomParaInfo,
+        rsv: [u8; 8],
+    }
+    struct aclrtServerPid { sdid: u32, pid: *mut i32, num: usize }
+    struct aclrtBarrierCmoInfo { cmoType: i32, barrierId: u32 }
+    struct aclrtBarrierTaskInfo { barrierNum: usize, cmoInfo: [aclrtBarrierCmoInfo; 6] }
     struct dim3 { x: u32, y: u32, z: u32 }
     struct aclCANNPackageVersion {
         version: [c_char; 128],

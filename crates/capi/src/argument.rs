@@ -66,6 +66,17 @@ impl_plain! {
     @T *mut T: value => value as u64;
     @T *const T: value => value as u64;
     Option<unsafe extern "C" fn(*mut c_void)>: _value => 0;
+    ascendcl_sys::aclrtStreamStateCallback: _value => 0;
+    ascendcl_sys::aclrtDeviceStateCallback: _value => 0;
+    ascendcl_sys::aclrtDeviceTaskAbortCallback: _value => 0;
+    ascendcl_sys::aclInitCallbackFunc: _value => 0;
+    ascendcl_sys::aclFinalizeCallbackFunc: _value => 0;
+    ascendcl_sys::aclrtSnapShotCallBack: _value => 0;
+    ascendcl_sys::aclrtAllocatorAllocFunc: _value => 0;
+    ascendcl_sys::aclrtAllocatorFreeFunc: _value => 0;
+    ascendcl_sys::aclrtAllocatorAllocAdviseFunc: _value => 0;
+    ascendcl_sys::aclrtAllocatorGetAddrFromBlockFunc: _value => 0;
+    ascendcl_sys::aclrtMemManagedLocation: _value => 0;
     ascendcl_sys::aclrtIpcEventHandle: _value => 0;
     ascendcl_sys::aclmdlRICondTaskParams: _value => 0;
 }

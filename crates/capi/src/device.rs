@@ -1,7 +1,8 @@
 //! Devices: selection, reset, synchronization, queries.
 
 use crate::argument::OutPtr;
-use crate::entry::{Call, export, timeout};
+use crate::entry::{Call, CallError, export, timeout};
+use crate::state_callback::call_abort_callbacks;
 use ascendcl_sys::*;
 use softacl_engine::{Error, Result, fail};
 use softacl_faults::DeviceHealth;
@@ -81,11 +82,14 @@ export! {
         pid.set(std::process::id() as i32)
     }
 
-    fn aclrtDeviceTaskAbort(device: i32, ms: u32) |call| {
+    fn aclrtDeviceTaskAbort(device: i32, ms: u32) -> std::result::Result<(), CallError> |call| {
         call.require_supported()?;
         call.machine().logical_device(device.into())?;
-        let ms = if ms == 0 { -1 } else { i32::try_from(ms).unwrap_or(i32::MAX) };
-        call.abort_device_tasks(device.into(), ms)
+        call_abort_callbacks(device, ACL_RT_DEVICE_TASK_ABORT_PRE, ms)?;
+        let limit = if ms == 0 { -1 } else { i32::try_from(ms).unwrap_or(i32::MAX) };
+        let aborted = call.abort_device_tasks(device.into(), limit);
+        let called = call_abort_callbacks(device, ACL_RT_DEVICE_TASK_ABORT_POST, ms);
+        aborted.map_err(CallError::from).and(called)
     }
 
     /// The id is stable for a chip and a device, and different for each device.

@@ -4,9 +4,13 @@
 use crate::argument::TextPtr;
 use crate::entry::{CallError, export};
 use ascendcl_sys::*;
+use std::collections::BTreeSet;
+use std::ffi::c_char;
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Kinds of arguments whose dump was started.
+static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 static IS_RUNNING: Mutex<bool> = Mutex::new(false);
 
 fn is_running() -> MutexGuard<'static, bool> {
@@ -43,6 +47,28 @@ export! {
             .map_err(wrong(ACL_ERROR_PARSE_FILE))
     }
 
+    fn aclopStartDumpArgs(kind: u32, path: TextPtr) -> Result<(), CallError> |call| {
+        let path = path.read()?;
+        call.require_supported()?;
+        check_kind(kind)?;
+        if !fs::metadata(&path).is_ok_and(|found| found.is_dir()) {
+            return Err(CallError::code(ACL_ERROR_INVALID_PARAM, format!("{path:?} is not a directory")));
+        }
+        if !started().insert(kind) {
+            return Err(CallError::code(ACL_ERROR_DUMP_ALREADY_RUN, format!("dump type {kind} is already started")));
+        }
+        Ok(())
+    }
+
+    fn aclopStopDumpArgs(kind: u32) -> Result<(), CallError> |call| {
+        call.require_supported()?;
+        check_kind(kind)?;
+        if !started().remove(&kind) {
+            return Err(CallError::code(ACL_ERROR_DUMP_NOT_RUN, format!("dump type {kind} is not started")));
+        }
+        Ok(())
+    }
+
     fn aclmdlFinalizeDump() -> Result<(), CallError> {
         let mut is_running = is_running();
         if !*is_running {
@@ -51,4 +77,18 @@ export! {
         *is_running = false;
         Ok(())
     }
+}
+
+/// Nothing is dumped, so no kind of dump has a directory.
+#[unsafe(no_mangle)]
+pub extern "C" fn acldumpGetPath(_kind: i32) -> *const c_char {
+    std::ptr::null()
+}
+
+fn started() -> MutexGuard<'static, BTreeSet<u32>> {
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn check_kind(kind: u32) -> Result<(), CallError> {
+    if kind != 0 { Ok(()) } else { Err(CallError::code(ACL_ERROR_INVALID_PARAM, "dumpType is 0: it names no dump")) }
 }

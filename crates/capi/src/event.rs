@@ -20,6 +20,11 @@ export! {
         create(call, event, EventKind::Extended(flag))
     }
 
+    fn aclrtGetEventAvailNum(count: OutPtr<u32>) |call| {
+        call.require_supported()?;
+        count.set(call.available_events()?)
+    }
+
     fn aclrtDestroyEvent(event: NonNullArg) |call| { call.destroy_event(event.address()) }
     fn aclrtRecordEvent(event: NonNullArg, stream: aclrtStream) |call| {
         call.record_event(event.address(), stream as usize)

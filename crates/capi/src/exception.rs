@@ -1,5 +1,6 @@
 //! Exception callbacks: their registration, and the fields of exception records. `exception_callbacks` calls them.
 
+use crate::argument::OutPtr;
 use crate::entry::export;
 use crate::exception_callbacks::{Callback, ExceptionInfo, change, information};
 use softacl_engine::{Error, fail};
@@ -31,6 +32,23 @@ export! {
             Ok(())
         })
     }
+
+    /// Only kernels have arguments, and none can fail because none runs.
+    fn aclrtGetArgsFromExceptionInfo(
+        info: *const c_void, _args: OutPtr<*mut c_void>, _len: OutPtr<u32>
+    ) |_call| { without_kernel(info) }
+
+    fn aclrtGetFuncHandleFromExceptionInfo(info: *const c_void, _function: OutPtr<*mut c_void>) |_call| {
+        without_kernel(info)
+    }
+}
+
+/// Fails with the reason why an exception record has no kernel.
+fn without_kernel(info: *const c_void) -> softacl_engine::Result<()> {
+    fail(Error::Parameter(match information(info) {
+        Some(_) => "the task that failed is not a kernel: it has neither arguments nor a function".to_owned(),
+        None => "exceptionInfo is not an exception record".to_owned(),
+    }))
 }
 
 /// Reads a field of an exception record. Returns `u32::MAX` if `info` is not a valid exception record.

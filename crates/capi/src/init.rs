@@ -4,7 +4,7 @@
 
 use crate::argument::{OutPtr, TextPtr};
 use crate::entry::{Call, CallError, export};
-use crate::message;
+use crate::{init_callback, message};
 use ascendcl_sys::*;
 use serde_json::Value;
 use softacl_engine::{Error, fail};
@@ -13,7 +13,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-static STATE: Mutex<InitState> = Mutex::new(InitState { count: 0, finalized: false, config: None });
+static STATE: Mutex<InitState> = Mutex::new(InitState::NEVER);
 
 fn state() -> MutexGuard<'static, InitState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -47,8 +47,9 @@ export! {
         }
         apply(&config, path.as_deref().unwrap_or_default())?;
         emit_finalized(false);
-        *state = InitState { count: 1, finalized: false, config: Some(config) };
-        Ok(())
+        *state = InitState { count: 1, finalized: false, config: Some(config.clone()) };
+        drop(state);
+        init_callback::initialized(&config).inspect_err(|_| crate::init::state().undo())
     }
 
     fn aclFinalize() -> Result<(), CallError> {
@@ -57,7 +58,8 @@ export! {
             return Err(CallError::code(ACL_ERROR_REPEAT_FINALIZE, "already finalized"));
         }
         state.finish();
-        Ok(())
+        drop(state);
+        init_callback::finalized()
     }
 
     fn aclFinalizeReference(ref_count: Option<OutPtr<u64>>) -> Result<(), CallError> {
@@ -70,7 +72,9 @@ export! {
         if left == 0 {
             state.finish();
         }
-        Ok(ref_count.map_or(Ok(()), |ref_count| ref_count.set(left))?)
+        drop(state);
+        ref_count.map_or(Ok(()), |ref_count| ref_count.set(left))?;
+        if left == 0 { init_callback::finalized() } else { Ok(()) }
     }
 
     /// Lists the optional features that `aclGetCannAttribute` accepts.
@@ -145,6 +149,18 @@ fn emit_finalized(is_final: bool) {
 }
 
 impl InitState {
+    /// Takes an initialization back that a callback has failed.
+    fn undo(&mut self) {
+        *self = InitState::NEVER;
+        message::keep_per_process(false);
+        if let Ok(machine) = crate::process::machine() {
+            machine.clear_default_device();
+        }
+    }
+
+    /// No call yet, or a call that failed.
+    const NEVER: InitState = InitState { count: 0, finalized: false, config: None };
+
     fn finish(&mut self) {
         *self = InitState { count: 0, finalized: true, config: None };
         message::keep_per_process(false);

@@ -108,6 +108,25 @@ export! {
         written.set(1)
     }
 
+    /// Checks whether all addresses have one of the types in the mask. There is no separate memory for media.
+    fn aclrtCheckMemType(
+        addresses: InMutPtr<usize>, count: u32, types: u32, result: OutPtr<u32>, reserve: u32
+    ) |call| {
+        call.require_supported()?;
+        let known = (ACL_RT_MEM_TYPE_DEV | ACL_RT_MEM_TYPE_DVPP | ACL_RT_MEM_TYPE_RSVD) as u32;
+        if count == 0 || types == 0 || types & !known != 0 || reserve != 0 {
+            return fail(Error::Parameter(format!(
+                "size is {count}, memType {types:#x} and reserve {reserve}: size must be positive, memType a \
+                 combination of {known:#x}, and reserve 0"
+            )));
+        }
+        let guard = segv::enter();
+        let is_device = |address: &usize| call.memory_kind(*address).is_ok_and(|(kind, _)| kind.is_device());
+        let all_match = types & ACL_RT_MEM_TYPE_DEV as u32 != 0
+            && addresses.array(count as usize, &guard)?.iter().all(is_device);
+        result.set(all_match.into())
+    }
+
     /// Returns the allocation that contains an address.
     fn aclrtMemGetAddressRange(
         pointer: NonNullArg, base: Option<OutPtr<*mut c_void>>, size: Option<OutPtr<usize>>
@@ -129,6 +148,7 @@ export! {
             MemoryKind::Pinned => (ACL_MEM_LOCATION_TYPE_HOST, 0),
             MemoryKind::Pageable => (ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0),
         };
+        let kind = if call.is_managed(pointer.address()) { ACL_MEM_LOCATION_TYPE_MANAGED } else { kind };
         let location = aclrtMemLocation { id, r#type: kind };
         attributes.set(aclrtPtrAttributes { location, pageSize: page as u32, rsv: [0; 4] })
     }

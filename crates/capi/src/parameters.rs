@@ -1,5 +1,5 @@
-//! Execution parameters of operators: timeouts, core limits and overflow mode. They have no effect, because there are
-//! no operators; values are stored and returned. The exception is the limit of waits for events.
+//! Execution parameters of operators: core limits and overflow mode. They have no effect, because there are no operators;
+//! values are stored and returned. The exception is the limit of waits for events.
 
 use crate::argument::OutPtr;
 use crate::entry::{Call, export};
@@ -29,14 +29,6 @@ export! {
         call.require_supported()?;
         call.machine().limit_event_waits(seconds);
         Ok(())
-    }
-
-    fn aclrtSetOpExecuteTimeOut(_timeout: u32) |call| { call.require_supported() }
-
-    /// The timeout is not rounded.
-    fn aclrtSetOpExecuteTimeOutV2(timeout: u64, actual: OutPtr<u64>) |call| {
-        call.require_supported()?;
-        actual.set(timeout)
     }
 
     /// Sets the stream attribute ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK.

@@ -18,6 +18,11 @@ export! {
         create(call, stream, StreamOptions { priority, flags: flag & FLAGS })
     }
 
+    fn aclrtGetStreamAvailableNum(count: OutPtr<u32>) |call| {
+        call.require_supported()?;
+        count.set(call.available_streams()?)
+    }
+
     fn aclrtDestroyStream(stream: aclrtStream) |call| { call.destroy_stream(stream as usize) }
     fn aclrtDestroyStreamForce(stream: aclrtStream) |call| { call.destroy_stream_by_force(stream as usize) }
     fn aclrtSynchronizeStream(stream: aclrtStream) |call| { call.synchronize_stream(stream as usize, -1) }

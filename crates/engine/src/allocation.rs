@@ -33,7 +33,8 @@ impl Caller<'_> {
     pub fn free(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
         let Some(device) = memory.device_of(address) else {
-            return fail(self.wrong_free(address, "is not in device memory, and"));
+            let not_here = || fail(self.wrong_free(address, "is not in device memory, and"));
+            return self.free_managed(address).unwrap_or_else(not_here);
         };
         self.machine.pools.remove_block(address);
         let backing = memory.backing_address(address);

@@ -76,8 +76,15 @@ impl<'a> Caller<'a> {
     #[inline(never)]
     fn default_context(&self) -> Result<(ContextKey, &'a Context)> {
         let Some(device) = self.machine.default_device() else { return fail(Error::NoContext) };
-        let key = self.machine.primary_context(&mut lock(&self.machine.devices[device as usize].primary), device)?;
+        let (key, is_new) = {
+            let mut primary = lock(&self.machine.devices[device as usize].primary);
+            let is_new = primary.context.is_none();
+            (self.machine.primary_context(&mut primary, device)?, is_new)
+        };
         self.current.set(Some(key));
+        if is_new {
+            self.machine.call_hooks_of_new(key);
+        }
         self.machine.advise(|| Advisory::DefaultDevice(device));
         Ok((key, self.machine.contexts.slot(key)))
     }

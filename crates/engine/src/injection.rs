@@ -263,6 +263,7 @@ fn transfer_kind(task: &Task) -> Option<(TaskKind, usize)> {
         Move::Plane(plane) => (TaskKind::Plane, plane.width * plane.height),
         Move::Fill { len, .. } => (TaskKind::Fill, *len),
         Move::FillWords { count, .. } => (TaskKind::Fill, 4 * count),
+        Move::Random(random) => (TaskKind::Fill, random.len()),
         Move::Reduce(reduction) => (TaskKind::Reduce, reduction.len),
         Move::Rearrange(rearranged) => (TaskKind::Copy, rearranged.ranges()[1].iter().map(|(_, len)| len).sum()),
         _ => return None,

@@ -56,6 +56,11 @@ impl Caller<'_> {
         Ok(key.text())
     }
 
+    /// Refuses a text that is not a key. Whether the key is live is found out by its import.
+    pub fn check_range_key(&self, key: &str) -> Result<()> {
+        read_key(key).map(|_| ())
+    }
+
     /// Allows processes to import a key.
     pub fn allow_processes(&self, key: &str, processes: &[u32]) -> Result<()> {
         self.machine.memory.exchange.allow(read_key(key)?, Purpose::Range, processes)

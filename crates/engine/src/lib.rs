@@ -19,7 +19,7 @@
 //! | `executor`, `schedule` | when tasks run: on worker threads, or step by step |
 //! | `slow_path` | the reasons that close the fast path |
 //! | `injection` | where fault rules apply to tasks, copies and devices |
-//! | `observer`, `exception` | what the machine reports: to an observer, and to the program |
+//! | `observer`, `exception`, `hooks` | what the machine reports: to an observer, and to the program |
 
 mod allocation;
 mod caller;
@@ -29,11 +29,15 @@ mod event;
 mod exception;
 mod executor;
 mod graph;
+mod hooks;
 mod host;
 mod injection;
 mod ipc;
 mod keys;
+mod last_task;
 mod machine;
+mod managed;
+mod marker;
 mod notify;
 pub mod observer;
 mod pool;
@@ -52,8 +56,8 @@ pub use {
     context::calls::PeerStatus,
     copy::{
         BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, ElementChange, FailIndex,
-        FillRequest, Location, OffsetRequest, PlaneRequest, RearrangeRequest, ReduceRequest, TensorSource, TensorView,
-        WordFillRequest, kinds,
+        FillRequest, Location, OffsetRequest, PlaneRequest, RandomRequest, RearrangeRequest, ReduceRequest,
+        TensorSource, TensorView, WordFillRequest, kinds,
     },
     event::{EventKind, calls::EventStatus},
     exception::{Exception, Exceptions},
@@ -61,13 +65,17 @@ pub use {
         CaptureMode, CaptureStatus, Comparison, ConditionCell, ConditionKind, EntryKind, EntryParameters, Graph,
         GraphDescription, Group, StepDescription,
     },
+    hooks::{DeviceChange, DeviceHook, Hooks, NamedHooks, StreamChange, StreamHook},
     keys::{ConditionKey, ContextKey, EventKey, GraphKey, GroupKey, NotifyKey, PartKey, PoolKey, StreamKey},
     machine::{Config, Machine, Observation},
+    managed::{Advice, Hints as ManagedHints, ManagedLocation},
+    marker::{CACHE_DESCRIPTOR_SIZE, OVERFLOW_STATUS_SIZE},
     notify::{Compare, CounterOp},
     pool::PoolAttribute,
     schedule::Schedule,
     stream::{StreamOptions, StreamSettings, calls::LOWEST_PRIORITY},
     task::external_wait::ValueCondition,
+    task::random::{Distribution, Parameter as RandomParameter, RandomElement},
     thread::start as start_thread,
     virtual_memory::{AccessGrant, PhysicalRequest},
 };

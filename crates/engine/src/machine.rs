@@ -11,8 +11,11 @@ use crate::executor::spans::SpanPool;
 use crate::executor::stepper::Stepper;
 use crate::executor::worker_pool::WorkerPool;
 use crate::graph::Graphs;
+use crate::hooks::Hooks;
 use crate::host::Subscriptions;
 use crate::keys::{ContextKey, ContextTag, EventTag, NotifyTag, StreamKey, StreamTag};
+use crate::last_task::LastTasks;
+use crate::managed::ManagedMemory;
 use crate::notify::Notify;
 use crate::observer::{Observer, page_guard};
 use crate::pool::Pools;
@@ -23,7 +26,7 @@ use crate::value::Values;
 use softacl_errors::{Error, Owner, Result, fail};
 use softacl_faults::Injection;
 use softacl_memory::{Memory, MemoryKind};
-use softacl_profiles::{Cann, Form, Profile, cann, profile};
+use softacl_profiles::{Cann, Profile, cann, profile};
 use softacl_sync::facade::{AtomicI32, AtomicU32, Mutex, Ordering, lock};
 use softacl_sync::handle::Slots;
 use std::sync::{Arc, OnceLock, Weak};
@@ -88,6 +91,7 @@ pub struct Machine {
     /// Pairs of value writes and value waits. Used only with an observer.
     pub(crate) values: Mutex<Values>,
     pub(crate) pools: Pools,
+    pub(crate) managed: ManagedMemory,
     pub(crate) graphs: Graphs,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) executor: Executor,
@@ -101,6 +105,8 @@ pub struct Machine {
     pub(crate) busy: Mutex<Vec<StreamKey>>,
     pub(crate) external_waits: ExternalWaits,
     pub(crate) exceptions: Exceptions,
+    pub(crate) hooks: Hooks,
+    pub(crate) last_tasks: LastTasks,
     /// Set at most once: when the machine is created, or when an observer that only records is attached.
     observer: OnceLock<Arc<dyn Observer>>,
     /// The device of calls without a context; -1 is none.
@@ -166,6 +172,7 @@ impl Machine {
             notifies: Slots::default(),
             values: Mutex::default(),
             pools: Pools::default(),
+            managed: ManagedMemory::default(),
             graphs: Graphs::default(),
             subscriptions: Subscriptions::default(),
             executor,
@@ -173,6 +180,8 @@ impl Machine {
             busy: Mutex::new(Vec::new()),
             external_waits: ExternalWaits::default(),
             exceptions: Exceptions::default(),
+            hooks: Hooks::default(),
+            last_tasks: LastTasks::default(),
             observer: observer.map_or_else(OnceLock::new, OnceLock::from),
             default_device: AtomicI32::new(-1),
             event_wait_limit: AtomicU32::new(0),
@@ -223,6 +232,11 @@ impl Machine {
     /// Failed tasks, recorded one by one while the program enables it.
     pub fn exceptions(&self) -> &Exceptions {
         &self.exceptions
+    }
+
+    /// Functions of the program that are called when streams and devices come and go.
+    pub fn hooks(&self) -> &Hooks {
+        &self.hooks
     }
 
     /// The configuration that the machine was created from.

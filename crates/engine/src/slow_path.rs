@@ -34,10 +34,12 @@ pub(crate) enum Reason {
     Lost,
     /// A failure has stopped a context.
     StoppedContext,
+    /// A thread asked for the id of its newest task.
+    LastTask,
 }
 
 impl Reason {
-    const ALL: [Reason; 10] = [
+    const ALL: [Reason; 11] = [
         Reason::Schedule,
         Reason::Observer,
         Reason::PageGuard,
@@ -48,6 +50,7 @@ impl Reason {
         Reason::AbortingStream,
         Reason::Lost,
         Reason::StoppedContext,
+        Reason::LastTask,
     ];
 
     const fn bit(self) -> u32 {
@@ -66,6 +69,7 @@ impl Reason {
             Reason::AbortingStream => "an abort of a stream in progress",
             Reason::Lost => "a lost device",
             Reason::StoppedContext => "a stopped context",
+            Reason::LastTask => "a question for task ids",
         }
     }
 }

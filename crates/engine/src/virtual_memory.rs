@@ -210,7 +210,7 @@ impl Caller<'_> {
             let _ = self.machine.unmap_physical(address);
             let before = imports.len();
             imports.retain(|_, (imported, _)| *imported != address);
-            if imports.len() < before {
+            if imports.len() < before || self.machine.managed.remove(address) {
                 let _ = memory.reserved.release(address - address % GRANULE);
             }
         }

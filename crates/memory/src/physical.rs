@@ -30,6 +30,8 @@ pub struct Physical {
     /// Memory kind of the addresses where it is mapped in this process.
     pub place: MemoryKind,
     pub is_imported: bool,
+    /// True if the host may access memory of a device where it is mapped, as managed memory.
+    pub is_shared_with_host: bool,
     /// Its share of the capacity of its location.
     _reservation: Option<CapacityReservation>,
     /// Its export records. Their keys are valid as long as this process has the memory.
@@ -63,6 +65,7 @@ impl Physical {
             attribute,
             place: kind,
             is_imported: false,
+            is_shared_with_host: false,
             _reservation: None,
             export_records: Mutex::default(),
             bad: Mutex::default(),
@@ -72,6 +75,11 @@ impl Physical {
     /// Attaches its share of the capacity of a device or of pinned memory.
     pub fn charged(self, reservation: CapacityReservation) -> Physical {
         Physical { _reservation: Some(reservation), ..self }
+    }
+
+    /// Lets the host access the memory where it is mapped.
+    pub fn shared_with_host(self) -> Physical {
+        Physical { is_shared_with_host: true, ..self }
     }
 
     /// Marks memory as created by another process.

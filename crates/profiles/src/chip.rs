@@ -100,6 +100,24 @@ pub struct PeerTraits {
     /// SoCs without a link that could map memory of another process.
     #[serde(default)]
     pub without_ipc: Vec<String>,
+    /// How two chips are connected. `None` if it is not public.
+    pub link: Option<DeviceLink>,
+    /// True if two devices are one chip: 0 and 1, 2 and 3, and so on.
+    #[serde(default)]
+    pub two_devices_per_chip: bool,
+}
+
+/// How two chips are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum DeviceLink {
+    #[serde(rename = "HCCS")]
+    Hccs,
+    /// HCCS through a switch.
+    #[serde(rename = "HCCS switch")]
+    HccsSwitch,
+    /// PCIe, through the host bridge.
+    #[serde(rename = "PCIe")]
+    Pcie,
 }
 
 #[derive(Debug, Clone, Deserialize)]

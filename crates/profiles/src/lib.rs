@@ -9,7 +9,7 @@ mod chip;
 
 pub use cann::{AsyncHostToHost, Cann, Products, ZeroCount, cann, cann_versions};
 pub use chip::{
-    Chip, CopyTraits, Cores, Features, Form, Limits, Link, MemoryType, PeerTraits, Profile, chips, profile,
+    Chip, CopyTraits, Cores, DeviceLink, Features, Form, Limits, Link, MemoryType, PeerTraits, Profile, chips, profile,
 };
 
 /// Reason why no profile matches. The message contains the given name and the known ones.

@@ -3,7 +3,7 @@
 //! softacl cannot load kernels. The arguments are converted, so that wrong ones raise pyACL's errors. Then the C
 //! function is called without arguments for its code, which reports that it is not implemented.
 
-use crate::arguments::{ArgKind, argument_error, read, text};
+use crate::arguments::{ArgKind, argument_error, exactly, read, read_arg, text};
 use crate::function::add as define;
 use crate::library;
 use pyo3::exceptions::PyRuntimeError;
@@ -21,7 +21,6 @@ const ROWS: &[(&str, &str, &str, usize)] = &[
     ("launch_kernel_v2", "aclrtLaunchKernelV2", "PuPPOP", 0),
     ("launch_kernel_with_config", "aclrtLaunchKernelWithConfig", "PuPOPP", 0),
     ("launch_kernel_with_host_args", "aclrtLaunchKernelWithHostArgs", "PuPOPPOP", 0),
-    ("allocator_get_by_stream", "aclrtAllocatorGetByStream", "P", 6),
 ];
 
 pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -48,7 +47,18 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         "get_group_info_detail(info, group_id, attr) -> (list, ret)",
         move |arguments| {
             check("acl.rt.get_group_info_detail", "Pii", arguments)?;
-            let code = function.code(&[]);
+            // It fails on every product, so what it would write is never read.
+            let [info, group, attribute] = exactly("acl.rt.get_group_info_detail", arguments)?;
+            let word = |kind, value| read_arg("acl.rt.get_group_info_detail", kind, value);
+            let (mut value, mut written) = (0u64, 0usize);
+            let code = function.code(&[
+                word(ArgKind::Word, &info)?,
+                word(ArgKind::Int, &group)?,
+                word(ArgKind::Int, &attribute)?,
+                &raw mut value as u64,
+                size_of::<u64>() as u64,
+                &raw mut written as u64,
+            ]);
             Err(PyRuntimeError::new_err(format!("aclrtGetGroupInfoDetail returned {code}")))
         },
     )

@@ -166,7 +166,7 @@ pub const RT: &[Row] = &[
     ("unmap_mem", "aclrtUnmapMem", "P"),
     ("mem_export_to_shareable_handle", "aclrtMemExportToShareableHandle", "P i P >P"),
     ("mem_import_from_shareable_handle", "aclrtMemImportFromShareableHandle", "P i >P"),
-    // Allocators and kernels: their C functions return "not implemented".
+    // Allocators, groups and kernels. The C functions of kernels return "not implemented".
     ("allocator_destroy_desc", "aclrtAllocatorDestroyDesc", "P"),
     ("allocator_set_obj_to_desc", "aclrtAllocatorSetObjToDesc", "P P"),
     ("allocator_set_alloc_func_to_desc", "aclrtAllocatorSetAllocFuncToDesc", "P P"),
@@ -175,6 +175,7 @@ pub const RT: &[Row] = &[
     ("allocator_set_get_addr_from_block_func_to_desc", "aclrtAllocatorSetGetAddrFromBlockFuncToDesc", "P P"),
     ("allocator_register", "aclrtAllocatorRegister", "P P"),
     ("allocator_unregister", "aclrtAllocatorUnregister", "P"),
+    ("allocator_get_by_stream", "aclrtAllocatorGetByStream", "P >P >P >P >P >P >P"),
     ("destroy_group_info", "aclrtDestroyGroupInfo", "P"),
     ("get_all_group_info", "aclrtGetAllGroupInfo", "P"),
     ("destroy_binary", "aclrtDestroyBinary", "P"),

@@ -49,7 +49,7 @@ ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, ac
 ACL_FUNC_VISIBILITY aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream,
                                                  uint32_t flag);
 
-/** Reads the size of a cache operation descriptor in bytes. */
+/** Reads the size of a cache operation descriptor in bytes. The descriptor is in device memory. */
 ACL_FUNC_VISIBILITY aclError aclrtCmoGetDescSize(size_t *size);
 
 /** Writes address and size into a cache operation descriptor. */
@@ -59,7 +59,7 @@ ACL_FUNC_VISIBILITY aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t si
 ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType,
                                                    aclrtStream stream, const void *reserve);
 
-/** Flushes the level-2 cache. Not documented. */
+/** Flushes the level-2 cache. Not documented; a no-op in softacl. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceL2CacheFlush(void *rsv);
 
 #ifdef __cplusplus

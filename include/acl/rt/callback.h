@@ -103,17 +103,27 @@ ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId,
 
 /* -------------------------------------------------------------------- hooks */
 
-/** Registers a callback for creation and destruction of streams under a name; callback NULL removes it. */
+/**
+ * Registers a callback for creation and destruction of streams under a name; callback NULL removes
+ * it. The thread that creates or destroys the stream calls it. Name in use, or not registered ->
+ * softacl: 107000.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtRegStreamStateCallback(const char *regName,
                                                          aclrtStreamStateCallback callback,
                                                          void *args);
 
-/** Registers a callback for set and reset of devices under a name; callback NULL removes it. */
+/**
+ * Registers a callback for set and reset of devices under a name; callback NULL removes it. It is
+ * called when the default context is created or ends, not when only the count of references changes.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtRegDeviceStateCallback(const char *regName,
                                                          aclrtDeviceStateCallback callback,
                                                          void *args);
 
-/** Registers a callback for aclrtDeviceTaskAbort under a name; callback NULL removes it. */
+/**
+ * Registers a callback for aclrtDeviceTaskAbort under a name; callback NULL removes it. A result
+ * other than 0 fails the abort; softacl: 507000.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceTaskAbortCallback(const char *regName,
                                                              aclrtDeviceTaskAbortCallback callback,
                                                              void *args);

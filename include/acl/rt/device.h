@@ -280,7 +280,7 @@ ACL_FUNC_VISIBILITY aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t 
 /** Reads a limit of the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value);
 
-/** Reads the PCI address of a device as text. */
+/** Reads the PCI address of a device as text; at least 13 bytes. softacl: an invented address. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len);
 
 /** Returns the device with a PCI address. */

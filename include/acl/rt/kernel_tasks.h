@@ -100,7 +100,11 @@ typedef struct aclrtTaskUpdateInfo {
     aclrtUpdateTaskAttrVal val;
 } aclrtTaskUpdateInfo;
 
-/** Queues the generation of random numbers. */
+/**
+ * Queues the generation of random numbers in device memory (A2 and A3). Parameters are values or
+ * device addresses, which are read when the task runs. softacl: FLOAT, FLOAT16 and BF16; other
+ * values than a card generates.
+ */
 ACL_FUNC_VISIBILITY aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo,
                                                  const aclrtStream stream, void *reserve);
 
@@ -109,7 +113,7 @@ ACL_FUNC_VISIBILITY aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32
                                                   aclrtTaskUpdateInfo *info,
                                                   aclrtStream execStream);
 
-/** Removes the tasks of a persistent stream. */
+/** Removes the tasks of a persistent stream. Other streams -> 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtPersistentTaskClean(aclrtStream stream);
 
 /** Returns the id of the last task that this thread queued. */

@@ -1,6 +1,6 @@
 /**
  * @file rt/managed.h
- * Managed memory: one address for host and device, migrated between them on demand (A2 and A3). Other
+ * Managed memory: one address for host and device, migrated between them on demand (A2). Other
  * memory is in rt/memory.h.
  */
 #ifndef ACL_RT_MANAGED_H_

@@ -2,6 +2,7 @@
 
 use crate::caller::Caller;
 use crate::context::{Context, Primary};
+use crate::hooks::{DeviceChange, StreamChange};
 use crate::keys::{ContextKey, StreamPoint};
 use crate::machine::{MAX_DEVICES, Machine};
 use crate::observer::{Object, Origin};
@@ -28,10 +29,22 @@ impl Caller<'_> {
     pub fn set_device(&self, id: i64) -> Result<()> {
         let device = self.machine.device(id)?;
         self.machine.check_not_lost(id)?;
+        let is_first = lock(&device.primary).context.is_none();
+        if is_first {
+            self.machine.hooks.device(id as u32, DeviceChange::Setting);
+        }
         let mut primary = lock(&device.primary);
+        let is_new = primary.context.is_none();
         let context = self.machine.primary_context(&mut primary, id as u32)?;
         primary.count += 1;
         self.current.set(Some(context));
+        drop(primary);
+        if is_new {
+            self.machine.call_hooks_of_new(context);
+        }
+        if is_first {
+            self.machine.hooks.device(id as u32, DeviceChange::Set);
+        }
         Ok(())
     }
 
@@ -59,6 +72,7 @@ impl Caller<'_> {
         }
         let context = primary.context.take().expect("a device that is set has a context");
         drop(primary);
+        self.machine.hooks.device(id as u32, DeviceChange::Resetting);
         self.machine.end_context(context)?;
         self.machine.restore(id as u32);
         // Under the lock: a thread that sets the device concurrently has a new context and keeps its memory.
@@ -76,6 +90,8 @@ impl Caller<'_> {
                 observer.device_cleared(id as u32);
             }
         }
+        drop(primary);
+        self.machine.hooks.device(id as u32, DeviceChange::Reset);
         Ok(())
     }
 
@@ -93,6 +109,7 @@ impl Caller<'_> {
         self.machine.check_not_lost(device)?;
         let context = self.machine.make_context(device as u32, false)?;
         self.current.set(Some(context));
+        self.machine.call_hooks_of_new(context);
         Ok(context)
     }
 
@@ -337,6 +354,14 @@ impl Machine {
         }
     }
 
+    /// Calls the hooks for the default stream of a new context. The caller holds no lock.
+    pub(crate) fn call_hooks_of_new(&self, context: ContextKey) {
+        let stream = lock(&self.contexts.slot(context).state).default_stream;
+        if let Some(stream) = stream {
+            self.hooks.stream(stream, StreamChange::Created);
+        }
+    }
+
     /// Ends a context: waits for its streams, then ends them.
     fn end_context(&self, key: ContextKey) -> Result<()> {
         let context: &Context = self.contexts.slot(key);
@@ -352,6 +377,7 @@ impl Machine {
         self.emit_ending(Object::Context(key.index() as u32), false);
         self.abandon_captures(key);
         for stream in streams {
+            self.hooks.stream(stream, StreamChange::Ending);
             self.emit_ending(Object::Stream(stream.index() as u32), false);
             self.drop_stuck(stream);
             self.end_stream(stream);
@@ -361,6 +387,7 @@ impl Machine {
         self.contexts.retire(key);
         // Before the slot is recycled: afterwards it belongs to another context.
         drop(lock(&context.host).take());
+        self.free_overflow_flags(device, std::mem::take(&mut *lock(&context.overflow_flags)));
         context.close();
         self.contexts.recycle(key);
         self.release_streams(device, self.streams_per_context());

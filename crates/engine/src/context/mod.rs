@@ -22,6 +22,8 @@ pub struct Context {
     /// The failure that stopped the context, and the guard that keeps the fast path closed until the context ends.
     sticky: Mutex<Option<(Error, ReasonGuard)>>,
     pub(crate) host: Mutex<Option<HostThread>>,
+    /// Device address of the overflow flags; 0 until the program asks for it.
+    pub(crate) overflow_flags: Mutex<usize>,
 }
 
 /// What a context has, under its lock.
@@ -43,6 +45,7 @@ impl Context {
         self.stop_on_failure.store(false, Ordering::Relaxed);
         self.stopped.store(false, Ordering::Relaxed);
         *lock(&self.sticky) = None;
+        *lock(&self.overflow_flags) = 0;
         *lock(&self.state) = ContextState { is_primary, ..ContextState::default() };
     }
 

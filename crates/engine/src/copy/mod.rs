@@ -11,6 +11,7 @@ mod fill;
 pub mod kinds;
 mod linear;
 mod plane;
+mod random;
 pub(crate) mod rearrange;
 mod reduce;
 
@@ -19,6 +20,7 @@ pub use descriptor::{DescriptorRequest, OffsetRequest};
 pub use fill::{FillRequest, WordFillRequest};
 pub use linear::CopyRequest;
 pub use plane::PlaneRequest;
+pub use random::RandomRequest;
 pub use rearrange::{ElementChange, RearrangeRequest, TensorSource, TensorView};
 pub use reduce::ReduceRequest;
 
@@ -67,7 +69,7 @@ impl<'a> Caller<'a> {
     fn check_peers_of_call(&self, one: u32, other: u32) -> Result<()> {
         let machine = self.machine;
         machine.check_peers(one, other)?;
-        if let (Some(_), Some((device, peer))) = (&machine.observer, machine.one_way_peer(one, other)) {
+        if let (Some(_), Some((device, peer))) = (machine.observer(), machine.one_way_peer(one, other)) {
             machine.advise(|| Advisory::OneWayPeer { device, peer });
         }
         Ok(())

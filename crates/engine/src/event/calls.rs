@@ -35,6 +35,13 @@ const KNOWN_FLAGS: u32 =
 const EXCLUSIVE_FLAGS: u32 = EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
 
 impl Caller<'_> {
+    /// Number of events that can still be created on the current device.
+    pub fn available_events(&self) -> Result<u32> {
+        let (_, context) = self.context()?;
+        let used = self.machine.devices[context.device() as usize].events.load(Ordering::Acquire);
+        Ok(self.machine.config.profile.chip.limits.events.saturating_sub(used))
+    }
+
     /// Creates an event.
     pub fn create_event(&self, kind: EventKind) -> Result<EventKey> {
         self.check_event_flags(kind)?;

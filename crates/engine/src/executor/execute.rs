@@ -74,7 +74,7 @@ impl Machine {
                 self.execute_flow(stream, StreamPoint { stream: key, sequence }, *task);
                 Ok(())
             }
-            Control::Annotation(_) | Control::CacheOperation | Control::Disabled(_) | Control::Mark => Ok(()),
+            Control::Annotation(_) | Control::Nothing(_) | Control::Disabled(_) => Ok(()),
             Control::Fail(failure) => match failure.run {
                 None => self.unless_stopped(stream, || fail(failure.error)),
                 Some(run) => {
@@ -185,6 +185,7 @@ impl Machine {
                 self.check_device_reaches(device, [indirect.source_cell, indirect.target_cell], span)?;
                 alone(span)
             }
+            Move::Random(random) => random.run(),
         }
     }
 

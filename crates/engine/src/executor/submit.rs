@@ -36,15 +36,31 @@ impl Machine {
             return fail(self.other_context("stream", stream, context));
         }
         self.contexts.slot(context).check()?;
-        let has_reasons = !self.devices[stream.device() as usize].reasons.is_empty();
-        if has_reasons {
-            self.check_device_usable(stream.device())?;
-            stream.check_not_aborting(key)?;
+        if !self.devices[stream.device() as usize].reasons.is_empty() {
+            return self.submit_with_reasons(key, stream, context, task);
         }
         if stream.is_redirected() {
             return self.redirect(key, stream, context, task);
         }
-        let task = if has_reasons { self.apply_injection(key, stream, task) } else { task };
+        self.submit_to_lane(key, stream, task)
+    }
+
+    /// Submits a task on a device that has reasons for the slow path.
+    #[cold]
+    fn submit_with_reasons(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
+        self.check_device_usable(stream.device())?;
+        stream.check_not_aborting(key)?;
+        if stream.is_redirected() {
+            return self.redirect(key, stream, context, task);
+        }
+        let task = self.apply_injection(key, stream, task);
+        let sequence = self.submit_to_lane(key, stream, task)?;
+        self.record_last_task(stream, sequence);
+        Ok(sequence)
+    }
+
+    #[inline(always)]
+    fn submit_to_lane(&self, key: StreamKey, stream: &Stream, task: Task) -> Result<u64> {
         let _guard = self.fault_guard();
         let lane = lock(&stream.tasks.lane);
         if self.streams.get(key).is_none() {

@@ -214,7 +214,7 @@ impl Machine {
 }
 
 fn wait_for(after: Waited) -> Control {
-    Control::Wait(Box::new(Wait { after, event: None }))
+    Wait::after(after)
 }
 
 fn flow_task(flow: &Arc<Flow<Task>>, turn: FlowTurn) -> Control {

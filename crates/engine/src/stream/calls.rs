@@ -3,6 +3,7 @@
 use crate::caller::{Caller, Submission};
 use crate::context::Context;
 use crate::executor::budget;
+use crate::hooks::StreamChange;
 use crate::keys::{ContextKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::{Object, Origin};
@@ -23,14 +24,25 @@ impl Caller<'_> {
         self.machine.check_not_lost(i64::from(context.device()))?;
         let priority = self.machine.checked_priority(options.priority)?;
         self.machine.take_streams(context.device(), 1)?;
-        self.machine
-            .make_stream(key, context, StreamOptions { priority, ..options }, Origin::Program)
-            .inspect_err(|_| self.machine.release_streams(context.device(), 1))
+        let made = self.machine.make_stream(key, context, StreamOptions { priority, ..options }, Origin::Program);
+        match &made {
+            Ok(stream) => self.machine.hooks.stream(*stream, StreamChange::Created),
+            Err(_) => self.machine.release_streams(context.device(), 1),
+        }
+        made
+    }
+
+    /// Number of streams that can still be created on the current device.
+    pub fn available_streams(&self) -> Result<u32> {
+        let (_, context) = self.context()?;
+        let used = self.machine.devices[context.device() as usize].streams.load(Ordering::Acquire);
+        Ok(self.machine.config.profile.chip.limits.streams.saturating_sub(used))
     }
 
     /// Waits for the tasks of a stream and ends it.
     pub fn destroy_stream(&self, raw: usize) -> Result<()> {
         let key = self.own_stream(raw)?;
+        self.machine.hooks.stream(key, StreamChange::Ending);
         self.machine.emit_ending(Object::Stream(key.index() as u32), false);
         self.machine.end_stream(key);
         Ok(())
@@ -39,6 +51,7 @@ impl Caller<'_> {
     /// Ends a stream and drops the tasks that have not started, without waiting.
     pub fn destroy_stream_by_force(&self, raw: usize) -> Result<()> {
         let key = self.own_stream(raw)?;
+        self.machine.hooks.stream(key, StreamChange::Ending);
         let stream = self.machine.streams.slot(key);
         if !self.machine.streams.retire(key) {
             return fail(Error::Handle { what: HandleKind::Stream, handle: raw });

@@ -65,6 +65,8 @@ pub struct Stream {
     /// Upper half: number of aborts that have begun, of this stream and earlier ones in this slot. Lower half: number
     /// of aborts in progress.
     aborts: AtomicU64,
+    /// Number of the newest task of the stream that had the slot before.
+    inherited: AtomicU64,
     pub(crate) settings: Mutex<StreamSettings>,
 }
 
@@ -91,6 +93,7 @@ impl Stream {
         *lock(&self.redirect) = None;
         self.is_refusing.store(false, Ordering::Relaxed);
         self.failure.clear();
+        self.inherited.store(self.newest(), Ordering::Relaxed);
         *lock(&self.settings) = StreamSettings::default();
     }
 
@@ -144,6 +147,11 @@ impl Stream {
     #[inline]
     pub(crate) fn newest(&self) -> u64 {
         self.newest.load(Ordering::Acquire)
+    }
+
+    /// True if a task was ever queued on the stream.
+    pub(crate) fn is_used(&self) -> bool {
+        self.newest() > self.inherited.load(Ordering::Relaxed)
     }
 
     /// Publishes the number of a task. Called under the lane lock, before the task can access anything.

@@ -14,6 +14,7 @@ pub enum TaskKind {
     TensorCopy,
     DescriptorCopy,
     IndirectCopy,
+    RandomNumbers,
     EventRecord,
     EventWait,
     EventReset,
@@ -26,6 +27,10 @@ pub enum TaskKind {
     CacheOperation,
     /// A mark of the program.
     Mark,
+    /// Clears the overflow flags of the cores.
+    OverflowReset,
+    /// Moves managed memory to a location.
+    Prefetch,
     AnnotatedKernel,
     GraphRun,
     GraphUpdate,
@@ -51,6 +56,7 @@ impl TaskKind {
             TaskKind::TensorCopy => "tensor copy",
             TaskKind::DescriptorCopy => "copy by descriptor",
             TaskKind::IndirectCopy => "copy by address cells",
+            TaskKind::RandomNumbers => "random numbers",
             TaskKind::EventRecord => "event record",
             TaskKind::EventWait => "event wait",
             TaskKind::EventReset => "event reset",
@@ -62,6 +68,8 @@ impl TaskKind {
             TaskKind::PoolRelease => "release to a pool",
             TaskKind::CacheOperation => "cache operation",
             TaskKind::Mark => "mark",
+            TaskKind::OverflowReset => "overflow reset",
+            TaskKind::Prefetch => "prefetch",
             TaskKind::AnnotatedKernel => "annotated kernel",
             TaskKind::GraphRun => "run of a graph",
             TaskKind::GraphUpdate => "update of a graph",

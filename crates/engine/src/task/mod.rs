@@ -7,6 +7,7 @@ pub(crate) mod descriptor;
 pub(crate) mod external_wait;
 pub(crate) mod kind;
 pub(crate) mod moves;
+pub(crate) mod random;
 
 use crate::graph::condition;
 use crate::graph::node::{self, Repeatable};
@@ -88,10 +89,9 @@ pub(crate) enum Control {
     },
     /// Releases memory to its pool.
     Release(Box<PendingFree>),
-    /// Cache maintenance. A no-op: softacl models no device caches.
-    CacheOperation,
-    /// A mark of the program, which an observer shows on the timeline. A no-op.
-    Mark,
+    /// Takes its place in the order of the stream and does nothing else: softacl has no caches, cores or profiler for it
+    /// to act on.
+    Nothing(TaskKind),
     /// Annotation for observers: declares what a kernel accesses at this point of the stream.
     Annotation(Box<Touch>),
     /// Fails when it runs.
@@ -208,7 +208,7 @@ impl Task {
         match self {
             Task::Move(work) => Ok(SubStep::Move(work)),
             Task::Control(Control::Condition(condition)) => Ok(SubStep::Condition(condition)),
-            Task::Control(Control::CacheOperation | Control::Disabled(_) | Control::Mark) => Ok(SubStep::Nothing),
+            Task::Control(Control::Nothing(_) | Control::Disabled(_)) => Ok(SubStep::Nothing),
             task => fail(Error::Feature(format!("a {} cannot be part of a sub-graph", task.name()))),
         }
     }
@@ -244,8 +244,7 @@ impl Control {
             Control::Await(wait) => wait.kind(),
             Control::Change { .. } => TaskKind::NotifyRecord,
             Control::Release(_) => TaskKind::PoolRelease,
-            Control::CacheOperation => TaskKind::CacheOperation,
-            Control::Mark => TaskKind::Mark,
+            Control::Nothing(kind) => *kind,
             Control::Annotation(_) => TaskKind::AnnotatedKernel,
             Control::Node { node, .. } => node.kind(),
             Control::Join(_) => TaskKind::GraphRun,
@@ -268,11 +267,10 @@ impl Control {
             Control::Condition(condition) => Control::Condition(Arc::clone(condition)),
             Control::Await(wait) => Control::Await(Arc::clone(wait)),
             Control::Change { counter, change } => Control::Change { counter: Arc::clone(counter), change: *change },
-            Control::CacheOperation => Control::CacheOperation,
             Control::LabelSwitch(switch) => Control::LabelSwitch(Arc::clone(switch)),
             Control::StreamSwitch(switch) => Control::StreamSwitch(Arc::clone(switch)),
             Control::Disabled(kind) => Control::Disabled(*kind),
-            Control::Mark => Control::Mark,
+            Control::Nothing(kind) => Control::Nothing(*kind),
             Control::Fail(failure) => Control::Fail(failure.clone()),
             _ => return fail(Error::Feature(format!("a {} cannot be captured", self.kind().name()))),
         })

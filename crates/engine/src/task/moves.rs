@@ -6,6 +6,7 @@
 use crate::executor::spans::Spans;
 use crate::task::descriptor::{DescriptorForm, Indirect, described};
 use crate::task::kind::TaskKind;
+use crate::task::random::RandomTask;
 use softacl_errors::{Error, MemoryPool, Result};
 use softacl_memory::Memory;
 use softacl_memory::bytes::rearrange::Rearrangement;
@@ -44,6 +45,8 @@ pub(crate) enum Move {
     },
     /// A copy whose addresses are read from device memory when it runs.
     Indirect(Box<Indirect>),
+    /// Fills memory with random numbers.
+    Random(Box<RandomTask>),
     /// Writes a value that streams may wait for.
     WriteValue {
         target: usize,
@@ -70,6 +73,7 @@ impl Move {
             Move::FillWords { target, count, .. } => meets(*target, 4 * count),
             Move::WriteValue { target, .. } => meets(*target, size_of::<u64>()),
             Move::Reduce(reduction) => meets(reduction.target, reduction.len) || meets(reduction.source, reduction.len),
+            Move::Random(random) => meets(random.target, random.len()),
             Move::Rearrange(rearranged) => rearranged.plan.extents().iter().any(|(at, size)| meets(*at, *size)),
             Move::Described { .. } | Move::Indirect(_) => false,
         }
@@ -96,6 +100,7 @@ impl Move {
             Move::Rearrange(_) => TaskKind::TensorCopy,
             Move::Described { .. } => TaskKind::DescriptorCopy,
             Move::Indirect(_) => TaskKind::IndirectCopy,
+            Move::Random(_) => TaskKind::RandomNumbers,
             Move::WriteValue { .. } => TaskKind::ValueWrite,
         }
     }
@@ -131,6 +136,7 @@ impl Move {
                 let own = [cell(indirect.source_cell), cell(indirect.target_cell)];
                 span.iter().flat_map(|span| memory.touches_of(span)).chain(own).collect()
             }
+            Move::Random(random) => vec![memory.touch(random.target, random.len(), Mode::Write)],
             // No ranges: values order streams, so concurrent writes and reads are their purpose.
             Move::WriteValue { .. } => Vec::new(),
         }
@@ -153,6 +159,7 @@ impl Move {
             Move::Rearrange(rearranged) => Move::Rearrange(Box::new(rearranged.try_clone())),
             Move::Described { descriptor, form } => Move::Described { descriptor: *descriptor, form: *form },
             Move::Indirect(indirect) => Move::Indirect(indirect.clone()),
+            Move::Random(random) => Move::Random(random.clone()),
             Move::WriteValue { target, value } => Move::WriteValue { target: *target, value: *value },
         })
     }

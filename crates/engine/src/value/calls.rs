@@ -1,4 +1,4 @@
-//! Values: queueing writes and waits, and cache maintenance.
+//! Values: queueing writes and waits.
 
 use crate::caller::{Caller, Submission};
 use crate::keys::{StreamKey, StreamPoint};
@@ -7,6 +7,7 @@ use crate::observer::{Advisory, Mark};
 use crate::stream::Stream;
 use crate::task::Control;
 use crate::task::external_wait::{ExternalWait, ValueCondition, WaitCondition};
+use crate::task::kind::TaskKind;
 use crate::task::moves::Move;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes;
@@ -48,16 +49,10 @@ impl Caller<'_> {
         submitted.map(|_| ())
     }
 
-    /// Queues a cache maintenance operation, a no-op here.
-    pub fn queue_cache_op(&self, stream: usize) -> Result<()> {
-        let Submission { key, stream, context } = self.submission(self.explicit_stream(stream)?)?;
-        self.machine.submit(key, stream, context, Control::CacheOperation).map(|_| ())
-    }
-
     /// Queues a mark: a no-op that an observer shows with this text.
     pub fn queue_mark(&self, text: &str, stream: usize) -> Result<()> {
         let Submission { key, stream, context } = self.submission(self.explicit_stream(stream)?)?;
-        let sequence = self.machine.submit(key, stream, context, Control::Mark)?;
+        let sequence = self.machine.submit(key, stream, context, Control::Nothing(TaskKind::Mark))?;
         // A captured task has no number.
         if let Some(observer) = self.machine.observer().filter(|_| sequence != 0) {
             observer.marked(&Mark::Label { at: StreamPoint { stream: key, sequence }.into(), text });

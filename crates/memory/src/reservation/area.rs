@@ -68,9 +68,10 @@ impl Area {
         }
     }
 
-    /// The region of program addresses, if the program may access the mapping there: only host memory.
+    /// The region of program addresses, if the program may access the mapping there: only host and managed memory.
     pub(super) fn program_side(&self, mapping: &Mapping, unified: bool) -> Option<&Region> {
-        self.public.as_ref().filter(|_| !unified && !mapping.physical.place.is_device())
+        let is_accessible = !mapping.physical.place.is_device() || mapping.physical.is_shared_with_host;
+        self.public.as_ref().filter(|_| !unified && is_accessible)
     }
 
     /// Unmaps a range. Returns `false` if the system refuses and the bytes are still mapped.
