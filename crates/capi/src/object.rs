@@ -92,7 +92,7 @@ mod tests {
         let other = create(Pear).unwrap();
         assert_ne!(apple, other);
         assert!(destroy::<Pear>(other).is_ok());
-        for wild in [std::ptr::null(), 1 as *const c_void, usize::MAX as *const c_void] {
+        for wild in [0, 16, usize::MAX].map(|address| address as *const c_void) {
             assert!(with(wild, |_: &mut Pear| ()).is_err());
         }
     }
