@@ -113,6 +113,9 @@ static void peers(void)
     EXPECT_TRUE(status == 1, "status %u after", status);
     EXPECT_OK(rtDisableP2P(0, 1));
     EXPECT_OK(rtGetP2PStatus(0, 1, &status));
+    EXPECT_TRUE(status == 1, "status %u while one direction is enabled", status);
+    EXPECT_OK(rtDisableP2P(1, 0));
+    EXPECT_OK(rtGetP2PStatus(0, 1, &status));
     EXPECT_TRUE(status == before, "status %u at the end", status);
     EXPECT_FAILS(rtEnableP2P(0, 0, 0));
     EXPECT_FAILS(rtEnableP2P(0, 99, 0));

@@ -130,9 +130,9 @@ fn write_report(is_abnormal_exit: bool) -> bool {
             let is_proven = report.is_proven();
             let mut stderr = std::io::stderr().lock();
             let color = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            // Ignores write errors: stderr may be closed at exit.
-            let _ = stderr
-                .write_all(text::render(&Outcome::of(report), text::Options { color, verbose: false }).as_bytes());
+            let text = text::render(&Outcome::of(report), text::Options { color, verbose: false });
+            // Ignores write errors: stderr may be closed at exit, or a file that may not grow.
+            let _ = without_size_signal(|| stderr.write_all(text.as_bytes()));
             is_proven
         }
     }

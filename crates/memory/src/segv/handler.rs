@@ -212,8 +212,8 @@ fn step(_details: *mut c_void, _on: bool) {}
 extern "C" fn trap(signal: i32, info: *mut libc::siginfo_t, details: *mut c_void) {
     let guard = consulted().and_then(AddressSpace::guard);
     // SAFETY: the kernel passes a valid `siginfo_t` with SA_SIGINFO.
-    let is_step = unsafe { (*info).si_code } == TRAP_TRACE;
-    match guard.filter(|_| is_step) {
+    let is_trap = STEP_CODES.contains(&unsafe { (*info).si_code });
+    match guard.filter(|_| is_trap && MASK_BEFORE_STEP.get().is_some()) {
         Some(guard) => {
             step(details, false);
             guard.stepped();
@@ -222,8 +222,9 @@ extern "C" fn trap(signal: i32, info: *mut libc::siginfo_t, details: *mut c_void
     }
 }
 
-/// `si_code` of a trap after one instruction.
-const TRAP_TRACE: i32 = 2;
+/// `si_code` of a trap after one instruction: TRAP_TRACE, or TRAP_BRKPT on a virtual host that loses the cause. That is
+/// no breakpoint of the program, because the instruction of a step accesses memory.
+const STEP_CODES: [i32; 2] = [2, 1];
 
 /// Makes a byte routine return an error. The routines are leaf code without stack frames, so the return address is
 /// where their caller put it. Returns `false` if the fault is not in a byte routine.

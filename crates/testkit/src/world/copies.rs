@@ -1,13 +1,16 @@
 //! Copies, memsets and reductions, on the machine and on the model.
 
 use super::outcome::{Failure, expect, ok};
-use super::state::{BufferKind, BufferRange, PendingTask, World};
+use super::state::{BufferKind, BufferRange, PendingTask, Source, World};
 use crate::faults::TaskKind;
 use crate::memory;
 use softacl_engine::{
     BatchAttribute, BatchRequest, Caller, CopyRequest, DescriptorRequest, FillRequest, Location, OffsetRequest,
     PlaneRequest, ReduceRequest, WordFillRequest, kinds,
 };
+
+/// Code of a blocking copy between devices of memory that is mapped at reserved addresses.
+const MAPPED: i32 = 507_899;
 
 impl World<'_> {
     /// Returns the copies that the chip supports.
@@ -32,7 +35,13 @@ impl World<'_> {
         }
         let crosses =
             self.buffers[to.buffer].kind == BufferKind::Peer || self.buffers[from.buffer].kind == BufferKind::Peer;
-        let expected = if crosses { self.oracle.crossing(size) } else { None };
+        let is_mapped = |part: &BufferRange| matches!(self.buffers[part.buffer].source, Source::Physical(_));
+        let expected = match crosses {
+            // Refused before the copy reaches the link.
+            true if is_mapped(to) || is_mapped(from) => Some(MAPPED),
+            true => self.oracle.crossing(size),
+            false => None,
+        };
         self.enter(0)?;
         expect(self.caller.copy(self.request(to, from, kinds::DEFAULT)), expected.map(|code| vec![code]))?;
         if expected.is_none() {
