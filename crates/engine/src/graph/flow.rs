@@ -36,13 +36,13 @@ impl Machine {
             state: Mutex::new(FlowState { branches, ..FlowState::default() }),
         });
         let starter = flow.starter();
-        self.push(starter, context, wait_for(Waited::Point(start)))?;
+        self.push(starter, context, Wait::after(Waited::Point(start)))?;
         for node in resets {
             self.push(starter, context, Control::Node { node: Arc::clone(node), run: Arc::clone(run) })?;
         }
         let finished = Arc::clone(&flow.finished);
         self.push(starter, context, Control::Flow(Box::new(FlowTask { flow, turn: FlowTurn::Start })))?;
-        self.push(starter, context, wait_for(Waited::Next(finished)))
+        self.push(starter, context, Wait::after(Waited::Next(finished)))
     }
 
     fn push(&self, stream: StreamKey, context: ContextKey, task: Control) -> Result<StreamPoint> {
@@ -148,7 +148,7 @@ impl Machine {
             Ok(point)
         };
         if let Some(after) = after {
-            push(&mut state, wait_for(Waited::Point(after)))?;
+            push(&mut state, Wait::after(Waited::Point(after)))?;
         }
         let steps = &flow.program.branches[branch];
         for (at, step) in steps.iter().enumerate().skip(at) {
@@ -167,10 +167,10 @@ impl Machine {
                     continue;
                 }
                 ProgramStep::AwaitLocal(event) => match state.events.get(event).and_then(|event| event.record) {
-                    Some(record) => wait_for(Waited::Point(record)),
+                    Some(record) => self.event_wait(Waited::Point(record)),
                     None => {
                         let cell: Arc<OnceLock<StreamPoint>> = Arc::default();
-                        let point = push(&mut state, wait_for(Waited::Next(Arc::clone(&cell))))?;
+                        let point = push(&mut state, self.event_wait(Waited::Next(Arc::clone(&cell))))?;
                         state.events.entry(*event).or_default().waits.push((point, cell));
                         continue;
                     }
@@ -182,12 +182,12 @@ impl Machine {
                     continue;
                 }
                 ProgramStep::AwaitRecord(event) => match self.newest_record(*event) {
-                    Some(record) => wait_for(Waited::Point(record)),
+                    Some(record) => self.event_wait(Waited::Point(record)),
                     None => continue,
                 },
                 ProgramStep::AwaitEvent(graph_event) => {
                     graph_event.watch(stream);
-                    wait_for(Waited::GraphEvent(Arc::clone(graph_event)))
+                    self.event_wait(Waited::GraphEvent(Arc::clone(graph_event)))
                 }
                 ProgramStep::ResetEvent(graph_event) => Control::ResetGraphEvent(Arc::clone(graph_event)),
             };
@@ -211,10 +211,6 @@ impl Machine {
             self.mark_stream_ready(wait.stream);
         }
     }
-}
-
-fn wait_for(after: Waited) -> Control {
-    Wait::after(after)
 }
 
 fn flow_task(flow: &Arc<Flow<Task>>, turn: FlowTurn) -> Control {

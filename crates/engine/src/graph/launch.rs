@@ -12,6 +12,7 @@ use crate::keys::{ContextKey, GraphKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::StreamPosition;
 use crate::stream::{Stream, StreamOptions};
+use crate::task::external_wait::ExternalWait;
 use crate::task::{Control, Task, Wait, Waited};
 use crate::timeout::deadline;
 use softacl_errors::{Error, HandleKind, Result, fail};
@@ -77,6 +78,12 @@ impl Machine {
         }
         self.step_after_submit();
         queued.map(|()| run)
+    }
+
+    /// A wait for an event in a run. It has the limit that the program has set when the run is launched.
+    pub(super) fn event_wait(&self, after: Waited) -> Control {
+        let limit = self.event_wait_limit().map(ExternalWait::limit);
+        Control::Wait(Box::new(Wait { after, event: None, limit }))
     }
 
     /// The result of a finished run: its first failure, also of a task that orders its branches.
@@ -155,8 +162,7 @@ impl Machine {
             let sequence = self.submit(stream, self.streams.slot(stream), context, task)?;
             Ok(StreamPoint { stream, sequence })
         };
-        let wait = |point| Wait::after(Waited::Point(point));
-        *newest = push(0, wait(start).into())?;
+        *newest = push(0, Wait::after(Waited::Point(start)).into())?;
         for node in &state.resets {
             *newest = push(0, Control::Node { node: Arc::clone(node), run: Arc::clone(run) }.into())?;
         }
@@ -170,7 +176,7 @@ impl Machine {
                     records[at] = points[branch];
                     continue;
                 }
-                Step::Wait { record, .. } => wait(records[*record]),
+                Step::Wait { record, .. } => self.event_wait(Waited::Point(records[*record])),
                 Step::SetEvent(event) => {
                     if let Some(point) = self.record_from_graph(*event, run.streams()[branch], context)? {
                         points[branch] = point;
@@ -179,10 +185,10 @@ impl Machine {
                 }
                 Step::AwaitEvent(graph_event) => {
                     graph_event.watch(run.streams()[branch]);
-                    Wait::after(Waited::GraphEvent(Arc::clone(graph_event)))
+                    self.event_wait(Waited::GraphEvent(Arc::clone(graph_event)))
                 }
                 Step::AwaitRecord(event) => match self.newest_record(*event) {
-                    Some(point) => wait(point),
+                    Some(point) => self.event_wait(Waited::Point(point)),
                     None => continue,
                 },
                 Step::ResetEvent(graph_event) => Control::ResetGraphEvent(Arc::clone(graph_event)),
