@@ -100,6 +100,10 @@ static void check_arguments(uint8_t *memory, aclrtStream stream)
     EXPECT_CODE(aclrtMemManagedGetAttr(ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, memory, PART, NULL, 4), 100000);
     EXPECT_FAILS(aclrtMemManagedGetAttr(ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, memory, PART, &value, 3));
     EXPECT_FAILS(aclrtMemManagedGetAttr(ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, memory, PART, &value, 0));
+    static int32_t many[4096];
+    EXPECT_FAILS(aclrtMemManagedGetAttr(ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, memory, PART, many, (size_t)1 << 34));
+    EXPECT_FAILS(aclrtMemManagedGetAttr(ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, memory, PART, many, (size_t)-4));
+    EXPECT_VALUE((uint8_t *)many, sizeof many, 0); /* refused before the first element is written */
     EXPECT_FAILS(aclrtMemManagedGetAttr((aclrtMemManagedRangeAttribute)0, memory, PART, &value, 4));
 
     aclrtMemManagedRangeAttribute names[2] = {ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,

@@ -9,6 +9,7 @@
 
 /* Seconds that all absurd calls together may take. Iterating over the elements of one takes longer. */
 #define LIMIT 2.0
+#define SIZE (128 * 1024)
 
 static double seconds(void)
 {
@@ -40,6 +41,24 @@ static void check_batches(void *pinned, aclrtStream stream)
         sizes[0] = 1;
     }
     EXPECT_OK(aclrtFree(device));
+}
+
+/* A fill or a copy of pageable memory with an absurd count changes nothing, also not what is mapped behind the buffer. */
+static void check_pageable(aclrtStream stream)
+{
+    const size_t counts[] = {(size_t)1 << 40, (size_t)1 << 62, (size_t)1 << 63, SIZE_MAX - 4096};
+    unsigned char *host = malloc(SIZE), *other = malloc(SIZE);
+    memset(host, 0x11, SIZE);
+    memset(other, 0x22, SIZE);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        EXPECT_FAILS(aclrtMemset(host, counts[i], 7, counts[i]));
+        EXPECT_FAILS(aclrtMemsetAsync(host, counts[i], 7, counts[i], stream));
+        EXPECT_FAILS(aclrtMemcpy(host, counts[i], other, counts[i], ACL_MEMCPY_HOST_TO_HOST));
+        EXPECT_VALUE(host, SIZE, 0x11);
+        EXPECT_VALUE(other, SIZE, 0x22);
+    }
+    free(host);
+    free(other);
 }
 
 static void check_operators(void *pinned)
@@ -81,6 +100,7 @@ int main(void)
     double start = seconds();
     check_batches(pinned, stream);
     check_operators(pinned);
+    check_pageable(stream);
     EXPECT_TRUE(seconds() - start < LIMIT, "%.1f s", seconds() - start);
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtFreeHost(pinned));

@@ -174,6 +174,13 @@ impl<T: Copy> OutPtr<T> {
         OutPtr { address: self.address.wrapping_add(index.wrapping_mul(size_of::<T>())), ..self }.set(value)
     }
 
+    /// Refuses an array of `count` elements that is not entirely in memory.
+    pub(crate) fn check_array(&self, count: usize) -> Result<()> {
+        let guard = segv::enter();
+        let pointer = self.address as *const T;
+        InPtr::<T> { pointer, name: self.name, kind: PhantomData }.array(count, &guard).map(|_| ())
+    }
+
     /// Writes bytes from the start of the place on, which the API must size accordingly.
     pub(crate) fn write(self, bytes: &[u8]) -> Result<()> {
         // SAFETY: the value was made by `from_program`, whose contract is this one.

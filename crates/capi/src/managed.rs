@@ -148,6 +148,8 @@ fn write_devices(hints: &ManagedHints, data: OutPtr<i32>, size: usize) -> Result
     if count == 0 || !size.is_multiple_of(size_of::<i32>()) {
         return fail(Error::Parameter(format!("{size} bytes are not an array of device ids, which have 4 bytes")));
     }
+    // Before the first element is written: a wrong size is usually huge.
+    data.check_array(count)?;
     let ids = hints.accessed_by.iter().map(|location| device_id(Some(*location)));
     ids.chain(std::iter::repeat(NOWHERE)).take(count).enumerate().try_for_each(|(index, id)| data.set_at(index, id))
 }

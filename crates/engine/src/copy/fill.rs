@@ -4,7 +4,7 @@
 //! work of the stream (specification 1.8).
 
 use crate::caller::Caller;
-use crate::copy::not_null;
+use crate::copy::{check_last_byte, not_null};
 use crate::observer::AccessKind;
 use crate::task::moves::Move;
 use softacl_errors::{Error, Result, fail};
@@ -137,6 +137,7 @@ impl Caller<'_> {
         fill: impl FnOnce(usize) -> std::result::Result<(), bytes::AccessFault>,
     ) -> Result<()> {
         let _guard = softacl_memory::segv::enter();
+        check_last_byte("destination", resolved, len)?;
         let inaccessible =
             |bytes::AccessFault| Error::Inaccessible { side: "destination", address: resolved.address, len };
         let touches = || vec![Touch { address: resolved.address, len, mode: Mode::Write }];

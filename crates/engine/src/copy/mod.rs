@@ -31,7 +31,7 @@ use crate::task::moves::Move;
 use crate::task::{Control, DeferredFailure, Task};
 use direction::Direction;
 use softacl_errors::{Error, Result, fail};
-use softacl_memory::bytes::{CachePolicy, Span};
+use softacl_memory::bytes::{self, CachePolicy, Span};
 use softacl_memory::{MemoryKind, ResolvedAddress};
 use std::time::Instant;
 
@@ -109,6 +109,8 @@ impl<'a> Caller<'a> {
     /// Copies on the calling thread, immediately. Ordered with no stream.
     fn copy_now(&self, span: Span, target: ResolvedAddress, source: ResolvedAddress) -> Result<()> {
         let _guard = softacl_memory::segv::enter();
+        check_last_byte("destination", target, span.len)?;
+        check_last_byte("source", source, span.len)?;
         let named = |error: Error| match (error, target.place, source.place) {
             // Only pageable memory can be unmapped, so the failing side is known.
             (Error::Inaccessible { len, .. }, MemoryKind::Pageable, place) if place != MemoryKind::Pageable => {
@@ -182,6 +184,20 @@ impl<'a> Caller<'a> {
 
     fn zero_count_is_success(&self) -> bool {
         self.machine.config.cann.zero_count == softacl_profiles::ZeroCount::Success
+    }
+}
+
+/// Refuses a range of pageable memory whose last byte is not mapped. A wrong count is usually huge: found here, before
+/// the first byte is written, it does not overwrite what happens to be mapped behind the buffer.
+fn check_last_byte(side: &'static str, resolved: ResolvedAddress, len: usize) -> Result<()> {
+    if resolved.place != MemoryKind::Pageable {
+        return Ok(());
+    }
+    let last = resolved.address.wrapping_add(len).wrapping_sub(1);
+    // SAFETY: the range is of a request of a `Caller`.
+    match unsafe { bytes::read::<1>(last) } {
+        Ok(_) => Ok(()),
+        Err(bytes::AccessFault) => fail(Error::Inaccessible { side, address: resolved.address, len }),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::slow_path::Reason;
 use crate::stream::Stream;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::lock;
+use std::cell::Cell;
 
 impl Caller<'_> {
     /// Number, in its stream, of the newest task that this thread has queued.
@@ -15,7 +16,7 @@ impl Caller<'_> {
     pub fn last_task(&self) -> Result<u64> {
         let (_, context) = self.context()?;
         self.machine.record_last_tasks();
-        let last = LAST.get();
+        let last = LAST.with(Cell::get);
         if last != 0 {
             return Ok(last);
         }
@@ -43,7 +44,7 @@ impl Machine {
     /// Records a task of this thread, if threads ask for their tasks.
     pub(crate) fn record_last_task(&self, stream: &Stream, sequence: u64) {
         if self.devices[stream.device() as usize].reasons.has(Reason::LastTask) {
-            LAST.set(sequence);
+            LAST.with(|last| last.set(sequence));
         }
     }
 }
