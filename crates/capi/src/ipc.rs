@@ -11,8 +11,11 @@ export! {
     fn aclrtIpcMemGetExportKey(pointer: NonNullArg, size: usize, key: OutPtr<c_char>, len: usize, flags: u64) |call| {
         call.require_supported()?;
         check_flags(flags, ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION as u64)?;
-        if size == 0 || len < KEY_SIZE {
-            return fail(Error::Parameter(format!("size is {size} and len is {len}: a key takes {KEY_SIZE} bytes")));
+        if size == 0 {
+            return fail(Error::Parameter("size is 0: there are no bytes to export".to_owned()));
+        }
+        if len < KEY_SIZE {
+            return fail(Error::Parameter(format!("a key takes {KEY_SIZE} bytes, and len is {len}")));
         }
         // Tests the place for the key before anything is shared.
         key.set(0)?;

@@ -48,7 +48,8 @@ export! {
 /// Reads a parameter: a value of `size` bytes, or the address of one.
 fn parameter(given: aclrtRandomParaInfo, sizes: &[u8]) -> Result<RandomParameter> {
     if !sizes.contains(&given.size) {
-        return fail(Error::Parameter(format!("a parameter has {} bytes, and must have one of {sizes:?}", given.size)));
+        let sizes = sizes.iter().map(u8::to_string).collect::<Vec<_>>().join(" or ");
+        return fail(Error::Parameter(format!("a parameter has {} bytes, and must have {sizes}", given.size)));
     }
     let len = usize::from(given.size);
     match given.isAddr {

@@ -24,7 +24,9 @@ pub enum Error {
     // Runtime layer: handles, addresses and ranges.
     #[error("{0}")]
     Parameter(String),
-    #[error("the copy has {count} bytes but the destination was declared to hold {capacity} (destMax)")]
+    #[error(
+        "{count} bytes do not fit the {capacity} bytes that the destination was declared to hold (destMax or maxCount)"
+    )]
     Capacity { count: usize, capacity: usize },
     #[error("{0}")]
     Range(OutOfBounds),

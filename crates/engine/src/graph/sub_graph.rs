@@ -73,7 +73,10 @@ impl Caller<'_> {
             other => return fail(Error::Parameter(format!("condition type {other} does not exist; types are 0 to 2"))),
         };
         if !counts.contains(&count) {
-            return fail(Error::Parameter(format!("{count} sub-graphs do not fit {kind:?}, which has {counts:?}")));
+            let (least, most) = (counts.start(), counts.end());
+            return fail(Error::Parameter(format!(
+                "{count} sub-graphs do not fit {kind:?}, which has {least} to {most}"
+            )));
         }
         let (parent, _) = stream.capture().ok_or(Error::NotCapturing)?;
         let bodies: Vec<Arc<SubGraph>> = (0..count).map(|_| Arc::default()).collect();
