@@ -50,7 +50,7 @@ pub(crate) fn install(config: &Config) -> Option<Arc<Checker>> {
         && let Err(error) =
             without_size_signal(|| std::fs::write(directory.join(format!("{}.json", std::process::id())), ""))
     {
-        eprintln!("softacl: {} cannot be written, so there will be no report: {error}", directory.display());
+        warn(format_args!("{} cannot be written, so there will be no report: {error}", directory.display()));
     }
     softacl_checker::interposer::attach(on_syscall_buffer, on_wait_object, on_handler_installed, crash_report::flush);
     checker.on_first_proven(|| crash_report::arm(report_abnormal_exit));
@@ -122,7 +122,7 @@ fn write_report(is_abnormal_exit: bool) -> bool {
     match config::check_directory() {
         Some(directory) => {
             if let Err(error) = write(&report, directory) {
-                eprintln!("softacl: the checker report could not be written: {error}");
+                warn(format_args!("the checker report could not be written: {error}"));
             }
             false
         }
@@ -136,6 +136,11 @@ fn write_report(is_abnormal_exit: bool) -> bool {
             is_proven
         }
     }
+}
+
+/// Prints a warning. Ignores write errors: stderr may be closed at exit, or a file that may not grow.
+fn warn(what: std::fmt::Arguments<'_>) {
+    let _ = without_size_signal(|| writeln!(std::io::stderr(), "softacl: {what}"));
 }
 
 fn write(report: &Report, directory: PathBuf) -> std::io::Result<()> {
@@ -158,8 +163,7 @@ extern "C" fn at_exit() {
         crash_report::flush();
         match crash_report::outcome() {
             Some(is_proven) => end(is_proven),
-            // Ignores write errors: stderr may be closed at exit.
-            None => drop(writeln!(std::io::stderr(), "softacl: {INTERRUPTED}")),
+            None => warn(format_args!("{INTERRUPTED}")),
         }
         return;
     }
