@@ -185,7 +185,7 @@ def test_hardware_functions_succeed_or_are_not_supported(name: str, rest: tuple[
 
 
 def test_counters_succeed_or_are_not_supported() -> None:
-    for result in [rt.get_stream_available_num(), rt.get_thread_last_task_id(), rt.get_res_in_current_thread(0)]:
+    for result in [rt.get_stream_available_num(), rt.get_res_in_current_thread(0)]:
         assert len(result) == 2 and result[1] in (SUCCESS, NOT_SUPPORTED)
 
 
