@@ -93,7 +93,12 @@ impl Machine {
         drop(lane);
         let last = first + u64::from(delayed.is_some());
         if let Some(observer) = self.observer() {
-            (first..=last).for_each(|sequence| observer.started(StreamPoint { stream: key, sequence }.into()));
+            let at = |sequence| StreamPoint { stream: key, sequence }.into();
+            observer.started(at(first));
+            if last > first {
+                observer.finished(at(first));
+                observer.started(at(last));
+            }
         }
         for task in [Some(task), delayed].into_iter().flatten() {
             if let Some(run) = self.discard(key, task) {
