@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend310P
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 // expects: M1
 // softacl-only
 /* The functions of the internal runtime, looked up through the handle of libascendcl.so and declared as public clients
