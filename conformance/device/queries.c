@@ -1,5 +1,5 @@
 // soc: all
-/* Questions that have no topic of their own: ids and names of a device, its primary context, the flags of a stream,
+/* Questions without a topic: ids and names of a device, its primary context, the flags of a stream,
  * memory in use, sizes of types, half floats. What must hold on every host is checked, not the figures of a chip. */
 #include "../expect.h"
 
