@@ -11,6 +11,7 @@ use crate::handle::{HandleKind, Slots};
 use crate::inbox::Inbox;
 use crate::lane::Readiness;
 use crate::shared_lane::SharedLane;
+use crate::signal_log::SignalLog;
 use crate::wait_queue::WaitQueue;
 use crate::waiter_list::WaiterList;
 use crate::work_units::WorkUnits;
@@ -140,7 +141,9 @@ fn dropping_pending_tasks_completes_them() {
 fn claimed_tasks_run_or_are_dropped() {
     loom::model(|| {
         let shared_lane = Arc::new(SharedLane::<u32, u32>::default());
-        (1..=3).for_each(|task| drop(lock(&shared_lane.lane).push(task)));
+        for task in 1..=3 {
+            let _ = lock(&shared_lane.lane).push(task);
+        }
         let executor = {
             let shared_lane = Arc::clone(&shared_lane);
             thread::spawn(move || {
@@ -365,5 +368,29 @@ fn allocation_bounds_are_never_torn() {
         }
         heap.join().unwrap();
         assert_eq!(record.bounds(), Some((2000, 20)));
+    });
+}
+
+/// Two handlers write while a reader drains: every value that was accepted is taken once.
+#[test]
+fn signal_log_loses_and_repeats_nothing() {
+    loom::model(|| {
+        let log = Arc::new(SignalLog::new(2));
+        let writers: Vec<_> = [1_usize, 2]
+            .into_iter()
+            .map(|value| {
+                let log = Arc::clone(&log);
+                thread::spawn(move || log.push(value))
+            })
+            .collect();
+        let mut taken = Vec::new();
+        log.drain(|value| taken.push(value));
+        let accepted = writers.into_iter().map(|writer| writer.join().unwrap()).collect::<Vec<_>>();
+        assert_eq!(accepted, [true, true]);
+        log.drain(|value| taken.push(value));
+        assert!(log.push(3));
+        log.drain(|value| taken.push(value));
+        taken.sort_unstable();
+        assert_eq!(taken, [1, 2, 3]);
     });
 }

@@ -87,6 +87,12 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         self.front.iter().chain(&self.queue).any(matches)
     }
 
+    /// The queued tasks in their order, with their sequence numbers. Tasks that the holder of the claim took are absent.
+    pub fn queued(&self) -> impl Iterator<Item = (u64, &T)> {
+        let first = self.submitted + 1 - (self.front.len() + self.queue.len()) as u64;
+        (first..).zip(self.front.iter().chain(&self.queue))
+    }
+
     /// True if `matches` holds for the first and the last queued task. Only the first is tested while `queue` is empty.
     pub fn ends(&self, matches: impl Fn(&T) -> bool) -> bool {
         self.first().is_some_and(&matches) && self.queue.back().is_none_or(&matches)
@@ -103,6 +109,12 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
 
     fn first(&self) -> Option<&T> {
         self.front.front().or_else(|| self.queue.front())
+    }
+
+    /// The task that runs next and its sequence number, if no thread holds the claim.
+    pub fn next(&self) -> Option<(&T, u64)> {
+        let sequence = self.submitted + 1 - (self.front.len() + self.queue.len()) as u64;
+        self.first().filter(|_| !self.claimed).map(|task| (task, sequence))
     }
 
     /// Appends a task. Returns its sequence number.

@@ -16,6 +16,7 @@
 //! | [`handle`] | generational keys into tables |
 //! | [`inbox`] | a queue with one reader, which can be closed |
 //! | [`work_units`] | a counter from which threads take units of one job |
+//! | [`signal_log`] | a log that signal handlers write without a lock |
 //! | [`allocation_record`] | bounds of an allocation, read without a lock |
 //! | [`timed_lock`] | a bounded attempt to lock, for process exit |
 
@@ -31,6 +32,7 @@ pub mod handle;
 pub mod inbox;
 pub mod lane;
 pub mod shared_lane;
+pub mod signal_log;
 pub mod timed_lock;
 pub mod wait_queue;
 pub mod waiter_list;
