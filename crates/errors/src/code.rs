@@ -28,7 +28,7 @@ code_table! {
     ACL_ERROR_INVALID_QUEUE_ID => QueueId(_),
     ACL_ERROR_FEATURE_UNSUPPORTED => PeerFlags(_),
     ACL_ERROR_RT_PARAM_INVALID =>
-        Parameter(_) | Capacity { .. } | Range(_) | NotAllocated { .. } | PinnedNotAllocated { .. }
+        Parameter(_) | NotAContext(_) | Capacity { .. } | Range(_) | NotAllocated { .. } | PinnedNotAllocated { .. }
         | NotDeviceMemory { .. } | NotMapped { .. } | NotAStart { .. } | WrongFree { .. },
     ACL_ERROR_RT_INVALID_DEVICEID => Device { .. },
     ACL_ERROR_RT_CONTEXT_NULL => NoContext,
@@ -56,14 +56,14 @@ code_table! {
     ACL_ERROR_STREAM_CAPTURE_CONFLICT => CaptureConflict,
     ACL_ERROR_STREAM_TASK_GROUP_STATUS => GroupState(_),
     ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED => NotOrigin,
-    ACL_ERROR_RT_MODEL_RUNNING => GraphRunning(_),
+    ACL_ERROR_RT_MODEL_RUNNING => GraphRunning(_) | AbortInsideGraph(_),
     ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD => CaptureThread,
     ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY => ShortArray { .. },
     ACL_ERROR_RT_MODEL_UPDATE_FAILED => UpdateFailed(_),
     ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC => CaptureBlocks,
     ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING => SubGraphCapturing,
     ACL_ERROR_RT_FEATURE_NOT_SUPPORT => Unsupported { .. } | HostToHost | Feature(_) | NoHandle(_),
-    ACL_ERROR_RT_MEMORY_ALLOCATION => OutOfMemory { .. },
+    ACL_ERROR_RT_MEMORY_ALLOCATION => OutOfMemory { .. } | NoHostBuffer { .. },
     ACL_ERROR_RT_NO_EVENT_RESOURCE => NoEvent { .. },
     ACL_ERROR_RT_NO_STREAM_RESOURCE => NoStream { .. },
     ACL_ERROR_RT_RESOURCE_ALLOC_FAIL => NoSharedStream { .. },

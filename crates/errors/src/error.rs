@@ -68,6 +68,8 @@ pub enum Error {
         "{handle:#x} is not a live {what}: it was never created, is already destroyed, or is a handle of another kind"
     )]
     Handle { what: HandleKind, handle: usize },
+    #[error("{0:#x} is not a live context")]
+    NotAContext(usize),
     #[error("memory attribute {0} does not exist")]
     MemoryAttribute(i32),
     #[error("the tasks of device {0} are being aborted")]
@@ -122,6 +124,10 @@ pub enum Error {
     NotOrigin,
     #[error("graph {0} is still running: wait for the stream that it was launched on")]
     GraphRunning(u32),
+    #[error(
+        "graph {0} cannot be aborted by its own host function or callback, which the abort would wait for: abort it from another thread"
+    )]
+    AbortInsideGraph(u32),
     #[error("the capture was begun by another thread: end it in that thread")]
     CaptureThread,
     #[error("the file {0}")]
@@ -155,6 +161,8 @@ pub enum Error {
     // Resources.
     #[error("out of memory on {pool}: {asked} bytes requested, {free} of {total} bytes free")]
     OutOfMemory { pool: MemoryPool, asked: usize, free: usize, total: usize },
+    #[error("out of memory on the host: {asked} bytes requested for {what}")]
+    NoHostBuffer { what: &'static str, asked: usize },
     #[error("no stream left on device {device}: {limit} exist, the limit of {soc}")]
     NoStream { device: u32, limit: u32, soc: String },
     #[error(

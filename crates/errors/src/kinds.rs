@@ -55,8 +55,6 @@ pub enum MemoryPool {
     Host,
     /// Pinned host memory.
     PinnedHost,
-    /// A buffer of the runtime in ordinary host memory.
-    HostBuffer(&'static str),
     /// Address space for reservations.
     ReservedAddresses,
 }
@@ -68,7 +66,6 @@ impl fmt::Display for MemoryPool {
             MemoryPool::DevicePool(device) => write!(f, "device {device} (pool)"),
             MemoryPool::Host => f.write_str("the host"),
             MemoryPool::PinnedHost => f.write_str("the host (pinned)"),
-            MemoryPool::HostBuffer(what) => write!(f, "the host ({what})"),
             MemoryPool::ReservedAddresses => f.write_str("the reserved addresses"),
         }
     }

@@ -6,7 +6,7 @@
 
 use crate::injection::Injection;
 use crate::rule::Resource;
-use softacl_errors::{Error, MemoryPool, Result, fail};
+use softacl_errors::{Error, Result, fail};
 use std::io;
 use std::sync::{Arc, OnceLock};
 
@@ -38,7 +38,7 @@ pub fn try_vec_with_capacity<T>(count: usize, what: &'static str) -> Result<Vec<
     if has_room {
         return Ok(list);
     }
-    fail(Error::OutOfMemory { pool: MemoryPool::HostBuffer(what), asked: requested, free: 0, total: 0 })
+    fail(Error::NoHostBuffer { what, asked: requested })
 }
 
 /// Collects into a fallibly allocated list. Stops at the first error.

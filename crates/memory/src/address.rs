@@ -1,6 +1,7 @@
 //! Types for addresses and the memory at them.
 
 use crate::extent::Extent;
+use crate::region;
 use softacl_errors::{Error, OutOfBounds, Result, fail};
 use std::sync::atomic::AtomicU32;
 
@@ -54,6 +55,15 @@ impl ResolvedAddress {
     pub fn within(extent: Extent, address: usize, kind: MemoryKind, backing: usize) -> ResolvedAddress {
         let remaining = extent.size - (address - extent.start);
         ResolvedAddress { address, place: kind, extent: Some(extent), remaining, reach: backing, is_remote: false }
+    }
+
+    /// The noun phrase for messages. An address that belongs to nothing is looked up, so this is for errors only.
+    #[cold]
+    pub fn describe(&self) -> String {
+        match self.place {
+            MemoryKind::Pageable if !region::is_mapped(self.address, 1) => "memory that is not mapped".to_owned(),
+            place => place.describe(),
+        }
     }
 
     /// Fails if the range of `len` bytes exceeds its allocation.

@@ -11,6 +11,7 @@
 
 use crate::address::MemoryLocation;
 use crate::region::{memory_file, open_memory_file, random};
+use crate::use_lock;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{Mutex, lock};
 use std::ffi::OsStr;
@@ -151,6 +152,11 @@ impl ExportRecord {
         Ok(ExportRecord { key, purpose: info.purpose, file, allowed: Mutex::default() })
     }
 
+    /// Other processes that have the memory open, as far as they show it.
+    pub fn users(&self) -> Vec<u32> {
+        use_lock::users(&self.file)
+    }
+
     /// Adds processes to the list.
     pub fn allow(&self, processes: &[u32]) -> io::Result<()> {
         let mut allowed = lock(&self.allowed);
@@ -171,6 +177,8 @@ impl ExportRecord {
 pub struct OpenedExport {
     pub file: File,
     pub offer: ExportInfo,
+    /// The export record.
+    pub record: File,
 }
 
 /// Opens an export of another process.
@@ -180,7 +188,7 @@ pub fn open(key: ExportKey, purpose: Purpose) -> Result<OpenedExport> {
             "the key was made by this process and can be imported only by others".to_owned(),
         ));
     }
-    let Some((info, words, allowed)) = find(key).filter(|(info, ..)| info.purpose == purpose) else {
+    let Some((record, (info, words, allowed))) = find(key).filter(|(_, (info, ..))| info.purpose == purpose) else {
         return fail(unknown());
     };
     let process = std::process::id();
@@ -194,21 +202,26 @@ pub fn open(key: ExportKey, purpose: Purpose) -> Result<OpenedExport> {
         let end = info.offset.checked_add(info.len);
         status.dev() == device && status.ino() == inode && end.is_some_and(|end| end as u64 <= status.size())
     });
-    if is_intact { Ok(OpenedExport { file, offer: info }) } else { fail(unknown()) }
+    if is_intact { Ok(OpenedExport { file, offer: info, record }) } else { fail(unknown()) }
 }
 
 fn unknown() -> Error {
     Error::Parameter("no process exports memory under this key, or it has stopped".to_owned())
 }
 
-/// Searches the open files of the exporter for the record with this key. Returns its contents, the descriptor, device
-/// and inode of the file with the bytes, and the allowed processes.
-fn find(key: ExportKey) -> Option<(ExportInfo, [u64; 3], Vec<u32>)> {
+/// The contents of an export record, the descriptor, device and inode of the file with the bytes, and the allowed
+/// processes.
+type Contents = (ExportInfo, [u64; 3], Vec<u32>);
+
+/// Searches the open files of the exporter for the record with this key. Returns its file and its contents.
+fn find(key: ExportKey) -> Option<(File, Contents)> {
     let entries = fs::read_dir(format!("/proc/{}/fd", key.process)).ok()?;
     entries.flatten().map(|entry| entry.path()).find_map(|path| {
         let is_record = fs::read_link(&path).is_ok_and(|target| is_record_name(target.as_os_str()));
         let descriptor = path.file_name()?.to_str()?.parse().ok().filter(|_| is_record)?;
-        read(&open_memory_file(key.process, descriptor).ok()?, key)
+        let record = open_memory_file(key.process, descriptor).ok()?;
+        let contents = read(&record, key)?;
+        Some((record, contents))
     })
 }
 
@@ -217,7 +230,7 @@ fn is_record_name(name: &OsStr) -> bool {
 }
 
 /// Reads an export record. `None` if it is damaged or has another key.
-fn read(file: &File, key: ExportKey) -> Option<(ExportInfo, [u64; 3], Vec<u32>)> {
+fn read(file: &File, key: ExportKey) -> Option<Contents> {
     let mut image = [0; LIST as usize];
     file.read_exact_at(&mut image, 0).ok()?;
     if image[8..8 + SECRET] != key.secret {
@@ -288,10 +301,10 @@ mod tests {
         let purpose = Purpose::Range;
         let info = ExportInfo { purpose, offset: 4096, len: 100, home, attribute: 4, asks_process: true };
         let key = registry.export(&physical, &info, false).unwrap();
-        assert_eq!(find(key).map(|(found, _, list)| (found, list)), Some((info, vec![])));
+        assert_eq!(find(key).map(|(_, (found, _, list))| (found, list)), Some((info, vec![])));
         registry.allow(key, purpose, &[7, 8]).unwrap();
         registry.allow(key, purpose, &[9]).unwrap();
-        assert_eq!(find(key).unwrap().2, [7, 8, 9]);
+        assert_eq!(find(key).unwrap().1.2, [7, 8, 9]);
         assert!(registry.allow(key, Purpose::Handle, &[1]).is_err());
         assert!(find(ExportKey { secret: [0; SECRET], ..key }).is_none());
         assert_eq!(open(key, purpose).unwrap_err().code(), ACL_ERROR_RT_PARAM_INVALID);

@@ -4,9 +4,9 @@ use crate::export::{ExportInfo, ExportKey, ExportRecord, Purpose};
 use crate::physical::Physical;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{Mutex, lock};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// The exports and imports of this process.
@@ -17,14 +17,45 @@ pub struct IpcRegistry {
     pub moved: Mutex<BTreeMap<usize, Arc<Physical>>>,
     /// Length of `moved`, so that `take_moved` can skip the lock while it is 0.
     pub moved_count: AtomicUsize,
+    /// Starts of allocations that have a P2P policy. Used only for chips that export no others; the entry of a freed
+    /// allocation stays until its address is allocated again.
+    p2p_allocations: Mutex<HashSet<usize>>,
+    /// True if memory was ever shared with another process.
+    was_used: AtomicBool,
     /// Imported ranges: address and number of imports.
     pub imports: Mutex<HashMap<ExportKey, (usize, usize)>>,
 }
 
 impl IpcRegistry {
+    /// Stores whether a new allocation has a P2P policy.
+    pub fn set_p2p(&self, start: usize, has_policy: bool) {
+        let mut allocations = lock(&self.p2p_allocations);
+        if has_policy {
+            allocations.insert(start);
+        } else {
+            allocations.remove(&start);
+        }
+    }
+
+    /// True if the live allocation at `start` has a P2P policy.
+    pub fn is_p2p(&self, start: usize) -> bool {
+        lock(&self.p2p_allocations).contains(&start)
+    }
+
+    /// True if memory was ever shared with another process, which may change it at any time.
+    pub fn was_used(&self) -> bool {
+        self.was_used.load(Ordering::Relaxed)
+    }
+
+    /// Records that memory is shared with another process.
+    pub fn mark_used(&self) {
+        self.was_used.store(true, Ordering::Relaxed);
+    }
+
     /// Exports memory. Returns a key, which is valid until it is revoked or the memory is freed.
     #[inline]
     pub fn export(&self, physical: &Arc<Physical>, info: &ExportInfo, fits_number: bool) -> Result<ExportKey> {
+        self.mark_used();
         let key = if fits_number { ExportKey::fresh_number() } else { ExportKey::fresh() };
         let record = key.and_then(|key| ExportRecord::write(key, info, &physical.file)).map_err(no_file)?;
         let key = record.key;
@@ -44,6 +75,13 @@ impl IpcRegistry {
             return fail(not_ours());
         };
         Ok(record.allow(processes).map_err(no_file)?)
+    }
+
+    /// Other processes that have the memory behind a key of this process open, as far as they show it.
+    pub fn users(&self, key: ExportKey) -> Vec<u32> {
+        let Some(physical) = self.exporter(key) else { return Vec::new() };
+        let records = lock(&physical.export_records);
+        records.iter().find(|record| record.key == key).map_or_else(Vec::new, ExportRecord::users)
     }
 
     /// Invalidates a key. Returns `false` if this process did not make it.

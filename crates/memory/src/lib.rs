@@ -23,6 +23,7 @@ pub mod export;
 pub mod extent;
 pub mod heap;
 pub mod ipc_registry;
+pub mod mailbox;
 pub mod memory;
 pub mod physical;
 pub mod region;
@@ -31,6 +32,7 @@ pub mod reservation;
 pub mod segv;
 pub mod shared;
 pub mod touch;
+pub mod use_lock;
 
 pub use address::{Hints, MemoryKind, MemoryLocation, ResolvedAddress, Window};
 pub use extent::Extent;

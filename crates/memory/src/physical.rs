@@ -7,6 +7,7 @@ use crate::address::{MemoryKind, MemoryLocation};
 use crate::export::ExportRecord;
 use crate::heap::CapacityReservation;
 use crate::region::memory_file;
+use crate::use_lock::UseLock;
 use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_faults::ByteRange;
 use softacl_sync::facade::{Mutex, lock};
@@ -36,6 +37,8 @@ pub struct Physical {
     _reservation: Option<CapacityReservation>,
     /// Its export records. Their keys are valid as long as this process has the memory.
     pub export_records: Mutex<Vec<ExportRecord>>,
+    /// Shows the exporter that this process has the memory open.
+    _use_lock: Option<UseLock>,
     /// Its bad bytes (fault injection) while it is not mapped.
     pub bad: Mutex<Vec<ByteRange>>,
 }
@@ -68,6 +71,7 @@ impl Physical {
             is_shared_with_host: false,
             _reservation: None,
             export_records: Mutex::default(),
+            _use_lock: None,
             bad: Mutex::default(),
         }
     }
@@ -83,8 +87,16 @@ impl Physical {
     }
 
     /// Marks memory as created by another process.
-    pub fn imported(self) -> Physical {
-        Physical { is_imported: true, ..self }
+    pub fn imported(self, use_lock: Option<UseLock>) -> Physical {
+        Physical { is_imported: true, _use_lock: use_lock, ..self }
+    }
+
+    /// Other processes that have the memory open, as far as they show it.
+    pub fn users(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = lock(&self.export_records).iter().flat_map(ExportRecord::users).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 }
 

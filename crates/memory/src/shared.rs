@@ -4,6 +4,7 @@
 //! descriptor of the creator and keeps its own mapping, so either process may end first and nothing is left behind.
 
 use crate::region::{memory_file, open_memory_file, random};
+use crate::use_lock::{self, UseLock};
 use softacl_faults::Resource;
 use softacl_faults::system;
 use std::fs::File;
@@ -35,7 +36,7 @@ pub struct SharedCounters {
     address: usize,
     name: SharedName,
     /// Kept open, so that other processes can open it.
-    _file: File,
+    file: File,
 }
 
 /// Contents of the file.
@@ -65,7 +66,7 @@ impl SharedCounters {
         // Proves that the process that opens the counters was given their name.
         let nonce = u64::from_le_bytes(random()?);
         let name = SharedName { process: std::process::id(), descriptor: file.as_raw_fd() as u32, nonce };
-        let counters = SharedCounters { address, name, _file: file };
+        let counters = SharedCounters { address, name, file };
         counters.layout().nonce.store(name.nonce, Ordering::Relaxed);
         counters.layout().magic.store(MAGIC, Ordering::Release);
         Ok(counters)
@@ -77,7 +78,7 @@ impl SharedCounters {
         if file.metadata()?.len() != LEN as u64 {
             return Err(io::Error::from(io::ErrorKind::NotFound));
         }
-        let counters = SharedCounters { address: map(&file)?, name, _file: file };
+        let counters = SharedCounters { address: map(&file)?, name, file };
         let layout = counters.layout();
         if layout.magic.load(Ordering::Acquire) != MAGIC || layout.nonce.load(Ordering::Relaxed) != name.nonce {
             return Err(io::Error::from(io::ErrorKind::NotFound));
@@ -88,6 +89,16 @@ impl SharedCounters {
     /// The key for other processes.
     pub fn name(&self) -> SharedName {
         self.name
+    }
+
+    /// Shows the creator that a queued wait of this process uses the counters.
+    pub fn hold_use(&self) -> Option<UseLock> {
+        UseLock::hold(&self.file)
+    }
+
+    /// Other processes with queued waits, as far as they show it.
+    pub fn users(&self) -> Vec<u32> {
+        use_lock::users(&self.file)
     }
 
     /// Assigns the number of a new record.

@@ -97,6 +97,9 @@ pub struct PeerTraits {
     pub supported: bool,
     /// True if one of two devices must enable access before a copy between them works.
     pub enable_required: bool,
+    /// True if only memory of a P2P policy can be exported to other processes.
+    #[serde(default)]
+    pub export_needs_p2p_policy: bool,
     /// SoCs without a link that could map memory of another process.
     #[serde(default)]
     pub without_ipc: Vec<String>,

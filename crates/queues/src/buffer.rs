@@ -5,7 +5,7 @@
 //!
 //! Lock order: a buffer that heads a chain before its members. No two heads are locked at once.
 
-use softacl_errors::{Error, HandleKind as Kind, MemoryPool, Result, fail};
+use softacl_errors::{Error, HandleKind as Kind, Result, fail};
 use softacl_faults::Resource;
 use softacl_faults::system::check_allowed;
 use softacl_sync::facade::{Mutex, lock};
@@ -60,10 +60,7 @@ impl Data {
         let memory = layout.and_then(|layout| Some((NonNull::new(unsafe { alloc_zeroed(layout) })?, layout)));
         match memory {
             Some((memory, layout)) => Ok(Data { memory, layout }),
-            None => {
-                let pool = MemoryPool::HostBuffer("a shared buffer");
-                fail(Error::OutOfMemory { pool, asked: capacity, free: 0, total: 0 })
-            }
+            None => fail(Error::NoHostBuffer { what: "a shared buffer", asked: capacity }),
         }
     }
 

@@ -112,7 +112,7 @@ impl Channels {
             None => {
                 let capacity = end.pipe.capacity;
                 fail(Error::QueueFull(format!(
-                    "channel {:?} still has {capacity} elements, its capacity{timeout}",
+                    "channel {:?} still has {capacity} lists, its capacity{timeout}",
                     end.name
                 )))
             }

@@ -21,13 +21,15 @@ pub enum FaultAction {
 
 /// Decides how accesses to pinned memory that an observer has protected continue.
 ///
-/// Both methods are called in a signal handler, on the faulting thread. An implementation may allocate, and may take
+/// The methods are called in a signal handler, on the faulting thread. An implementation may allocate, and may take
 /// locks that no thread holds while it accesses memory that the guard protects.
 pub trait PageGuard: Send + Sync {
     /// The instruction at `code` accessed `address`.
     fn touched(&self, address: usize, is_write: bool, code: usize) -> FaultAction;
     /// The instruction that [`FaultAction::Step`] repeated is finished.
     fn stepped(&self);
+    /// True if the guard may have protected an address outside pinned memory.
+    fn watches(&self, address: usize) -> bool;
 }
 
 /// Answers the fault handler's questions about an address. Implementations allocate nothing and take no lock, except in
@@ -35,7 +37,7 @@ pub trait PageGuard: Send + Sync {
 pub trait AddressSpace {
     /// The guard that protects pinned memory, if an observer has one.
     fn guard(&self) -> Option<&dyn PageGuard>;
-    /// True if the guard may have protected this address.
+    /// True if this is an address of pinned memory that the guard may have protected.
     fn is_guarded(&self, address: usize) -> bool;
     /// True if this is a backing address of device memory. Device memory is writable there, except while it is moved
     /// into a file.

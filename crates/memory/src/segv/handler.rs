@@ -170,7 +170,8 @@ fn is_migrating(signal: i32, address: usize) -> bool {
 
 /// Calls the page guard for an access to memory that it may have protected. Returns `true` if the access is repeated.
 fn consult_guard(address: usize, details: *mut c_void) -> bool {
-    let Some(guard) = consulted().filter(|space| space.is_guarded(address)).and_then(AddressSpace::guard) else {
+    let Some(space) = consulted() else { return false };
+    let Some(guard) = space.guard().filter(|guard| space.is_guarded(address) || guard.watches(address)) else {
         return false;
     };
     // The interrupted code may be about to read `errno`.
