@@ -29,6 +29,15 @@ impl Caller<'_> {
         self.machine.allocate_on(device, size)
     }
 
+    /// Allocates memory of the current device with a P2P policy: every chip can export it to other processes.
+    pub fn allocate_p2p(&self, size: usize) -> Result<usize> {
+        let start = self.allocate(size)?;
+        if self.machine.config.profile.chip.peer.export_needs_p2p_policy {
+            self.machine.memory.exchange.set_p2p(start, true);
+        }
+        Ok(start)
+    }
+
     /// Frees device memory. Queued work may still use it, so its range may stay in quarantine.
     pub fn free(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
@@ -88,18 +97,20 @@ impl Caller<'_> {
     fn wrong_free(&self, address: usize, whose: &str) -> Error {
         let memory = &self.machine.memory;
         let registered = memory.registered.hold().find(address).is_some();
-        let (kind, remedy) = match memory.finder().find("freed", address).map(|resolved| resolved.place) {
-            Err(_) => return self.not_a_start(address, whose.to_owned()),
-            Ok(_) if memory.reserved.contains(address) => {
+        let Ok(resolved) = memory.finder().find("freed", address) else {
+            return self.not_a_start(address, whose.to_owned());
+        };
+        let (kind, remedy) = match resolved.place {
+            _ if memory.reserved.contains(address) => {
                 ("memory at a reserved address".to_owned(), "unmap it with aclrtUnmapMem, or close its key")
             }
-            Ok(MemoryKind::Pinned) if registered => {
+            MemoryKind::Pinned if registered => {
                 ("registered host memory".to_owned(), "unregister it with aclrtHostUnregister, and free it yourself")
             }
-            Ok(place @ MemoryKind::Pinned) => (place.describe(), "free it with aclrtFreeHost"),
-            Ok(place @ MemoryKind::Device(_)) => (place.describe(), "free it with aclrtFree"),
-            Ok(place @ MemoryKind::Pageable) => {
-                (place.describe(), "the runtime did not allocate it; free it with the function of its allocator")
+            MemoryKind::Pinned => (resolved.describe(), "free it with aclrtFreeHost"),
+            MemoryKind::Device(_) => (resolved.describe(), "free it with aclrtFree"),
+            MemoryKind::Pageable => {
+                (resolved.describe(), "the runtime did not allocate it; free it with the function of its allocator")
             }
         };
         Error::WrongFree { address, kind, remedy }
@@ -187,7 +198,7 @@ impl Caller<'_> {
         let resolved = self.machine.memory.finder().find("queried", address)?;
         match (resolved.place.is_device(), resolved.extent) {
             (true, Some(extent)) => Ok((extent.start, extent.size)),
-            _ => fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() }),
+            _ => fail(Error::NotDeviceMemory { address, kind: resolved.describe() }),
         }
     }
 
@@ -203,7 +214,7 @@ impl Caller<'_> {
     pub fn map_for_peer(&self, address: usize, size: usize, peer: i64) -> Result<()> {
         let resolved = self.machine.memory.finder().find("mapped", address)?;
         let MemoryKind::Device(device) = resolved.place else {
-            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
+            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
         };
         resolved.covers("mapped", size)?;
         self.machine.check_peers(device, peer as u32)
@@ -213,7 +224,7 @@ impl Caller<'_> {
     pub fn host_view(&self, address: usize, size: usize) -> Result<usize> {
         let resolved = self.machine.memory.finder().find("viewed", address)?;
         if !resolved.place.is_device() {
-            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
+            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
         }
         resolved.covers("viewed", size)?;
         self.machine.advise(|| Advisory::Viewed { address, len: size });
@@ -248,11 +259,17 @@ impl Machine {
         let bad = self.check_allocation(device, size).inspect_err(|_| {
             heap.free(start, |_| None);
         })?;
+        if self.config.profile.chip.peer.export_needs_p2p_policy {
+            self.memory.exchange.set_p2p(start, false);
+        }
         if self.is_guarded() {
             self.poison(start, size);
         }
         if let Some(observer) = self.observer() {
             observer.allocated(MemoryKind::Device(device), start, size);
+            if self.is_on_chip() {
+                observer.advised(&Advisory::Viewed { address: start, len: size });
+            }
         }
         if let Some(part) = bad {
             self.mark_part_bad(device, start, size, part);
@@ -288,7 +305,11 @@ impl Machine {
     pub(crate) fn quarantine_until(&self, start: usize, len: usize) -> Option<Idle> {
         self.graphs.invalidate_range(start, len);
         let users = self.streams_using(start, len);
-        let is_shared = self.memory.exchange.take_moved(start).is_some();
+        let moved = self.memory.exchange.take_moved(start);
+        if let Some(physical) = &moved {
+            self.check_shared_unused("memory", || physical.users());
+        }
+        let is_shared = moved.is_some();
         if users.is_empty() && (!is_shared || self.memory.map_fresh(start, len)) {
             return None;
         }

@@ -4,16 +4,33 @@
 use crate::allocation::device_page;
 use crate::caller::Caller;
 use crate::observer::Advisory;
-use crate::virtual_memory::read_key;
+use crate::virtual_memory::{identity, read_key};
+use ascendcl_sys::{
+    ACL_DDR_MEM_P2P_HUGE, ACL_DDR_MEM_P2P_NORMAL, ACL_HBM_MEM_P2P_HUGE, ACL_HBM_MEM_P2P_HUGE1G, ACL_HBM_MEM_P2P_NORMAL,
+    ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE1G, ACL_MEM_P2P_NORMAL,
+};
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::export::{self, ExportInfo, Purpose};
 use softacl_memory::extent::{Extent, PAGE};
 use softacl_memory::physical::Physical;
 use softacl_memory::reservation::{GRANULE, MapRequest};
+use softacl_memory::use_lock::UseLock;
 use softacl_memory::{MemoryKind, MemoryLocation, ResolvedAddress};
 use softacl_sync::facade::lock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// `aclrtMemAttr` values of physical memory that other devices can access.
+const P2P_ATTRIBUTES: [i32; 8] = [
+    ACL_DDR_MEM_P2P_HUGE,
+    ACL_DDR_MEM_P2P_NORMAL,
+    ACL_HBM_MEM_P2P_HUGE,
+    ACL_HBM_MEM_P2P_NORMAL,
+    ACL_HBM_MEM_P2P_HUGE1G,
+    ACL_MEM_P2P_NORMAL,
+    ACL_MEM_P2P_HUGE,
+    ACL_MEM_P2P_HUGE1G,
+];
 
 impl Caller<'_> {
     /// Exports a range of device memory and returns its key.
@@ -21,7 +38,7 @@ impl Caller<'_> {
         let memory = &self.machine.memory;
         let resolved = memory.finder().find("exported", address)?;
         let MemoryKind::Device(device) = resolved.place else {
-            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
+            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
         };
         resolved.covers("exported", size)?;
         check_page(&resolved, memory.reserved.mapped(address).map(|(_, extent)| extent))?;
@@ -36,10 +53,14 @@ impl Caller<'_> {
                     "the {size} bytes at {address:#x} are several mappings: export them one by one"
                 )));
             }
-            Some(mapped) => mapped,
+            Some(mapped) => {
+                self.check_p2p_policy(address, P2P_ATTRIBUTES.contains(&mapped.0.attribute))?;
+                mapped
+            }
             None => {
                 let not_allocated = || Error::NotAllocated { side: "exported", address, device };
                 let extent = memory.device_extent(address).ok_or_else(not_allocated)?;
+                self.check_p2p_policy(address, memory.exchange.is_p2p(extent.start))?;
                 (memory.as_physical(device, extent)?, extent)
             }
         };
@@ -52,8 +73,25 @@ impl Caller<'_> {
             asks_process,
         };
         let key = memory.exchange.export(&physical, &info, false)?;
+        if let Some(observer) = self.machine.observer() {
+            observer.mapped(extent.start, extent.size, identity(&physical));
+            observer.shared(identity(&physical));
+        }
         self.machine.advise(|| Advisory::Viewed { address, len: size });
         Ok(key.text())
+    }
+
+    /// Refuses the export of memory without a P2P policy on a chip that asks for one.
+    fn check_p2p_policy(&self, address: usize, has_policy: bool) -> Result<()> {
+        let profile = &self.machine.config.profile;
+        if has_policy || !profile.chip.peer.export_needs_p2p_policy {
+            return Ok(());
+        }
+        fail(Error::Parameter(format!(
+            "the memory at {address:#x} was allocated without a P2P policy, and {} exports no other: allocate it with \
+             ACL_MEM_MALLOC_HUGE_FIRST_P2P",
+            profile.soc
+        )))
     }
 
     /// Refuses a text that is not a key. Whether the key is live is found out by its import.
@@ -80,6 +118,7 @@ impl Caller<'_> {
             return fail(Error::NoImport { soc: profile.soc.clone() });
         }
         let found = export::open(key, Purpose::Range)?;
+        memory.exchange.mark_used();
         let MemoryLocation::Device(theirs) = found.offer.home else {
             return fail(Error::Internal("a key of a range names no device".to_owned()));
         };
@@ -91,7 +130,8 @@ impl Caller<'_> {
         let (offset, len) = (found.offer.offset, found.offer.len);
         let lead = offset % PAGE;
         let physical = Physical::of(found.file, len, MemoryLocation::Device(seen), found.offer.attribute);
-        let physical = Arc::new(physical.imported());
+        let use_lock = self.machine.observer().and_then(|_| UseLock::hold(&found.record));
+        let physical = Arc::new(physical.imported(use_lock));
         let start = memory.reserved.reserve(lead + len, None)?;
         let extent = Extent { start: start + lead, size: len };
         let request = MapRequest { physical: &physical, offset, extent, has_access: true, is_remote };
@@ -117,6 +157,7 @@ impl Caller<'_> {
             self.machine.unmap_physical(address)?;
             return memory.reserved.release(address - address % GRANULE);
         }
+        self.machine.check_shared_unused("memory", || memory.exchange.users(key));
         if memory.exchange.revoke(key) {
             return Ok(());
         }

@@ -16,12 +16,14 @@
 //! | `copy` | requests of every copy call: validated here and nowhere else |
 //! | `task` | what a stream does: moves and controls |
 //! | `graph` | captured work that can run again |
-//! | `executor`, `schedule` | when tasks run: on worker threads, or step by step |
+//! | `executor`, `schedule`, `order` | when tasks run: on worker threads, or step by step |
 //! | `slow_path` | the reasons that close the fast path |
 //! | `injection` | where fault rules apply to tasks, copies and devices |
+//! | `blocked`, `waits` | threads and streams that wait, and for what |
 //! | `observer`, `exception`, `hooks` | what the machine reports: to an observer, and to the program |
 
 mod allocation;
+mod blocked;
 mod caller;
 mod context;
 mod copy;
@@ -40,6 +42,7 @@ mod managed;
 mod marker;
 mod notify;
 pub mod observer;
+pub mod order;
 mod pool;
 mod schedule;
 mod slow_path;
@@ -49,18 +52,21 @@ mod thread;
 mod timeout;
 mod value;
 mod virtual_memory;
+mod waits;
 
 pub use {
     allocation::DeviceUsage,
+    blocked::{BlockedThread, RunningFunction},
     caller::Caller,
     context::calls::PeerStatus,
     copy::{
         BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, ElementChange, FailIndex,
         FillRequest, Location, OffsetRequest, PlaneRequest, RandomRequest, RearrangeRequest, ReduceRequest,
-        TensorSource, TensorView, WordFillRequest, kinds,
+        TensorSource, TensorView, WordFillRequest, blocked_copies, kinds,
     },
     event::{EventKind, calls::EventStatus},
     exception::{Exception, Exceptions},
+    executor::decisions::Replay,
     graph::{
         CaptureMode, CaptureStatus, Comparison, ConditionCell, ConditionKind, EntryKind, EntryParameters, Graph,
         GraphDescription, Group, StepDescription,
@@ -78,6 +84,7 @@ pub use {
     task::random::{Distribution, Parameter as RandomParameter, RandomElement},
     thread::start as start_thread,
     virtual_memory::{AccessGrant, PhysicalRequest},
+    waits::{Awaited, Front, StreamState, StreamWait, WaitSnapshot},
 };
 
 pub use {
@@ -87,7 +94,7 @@ pub use {
         MemoryKind, MemoryLocation, Rights, Usage,
         bytes::convert::Scalar,
         bytes::reduce::{Element, ReduceOp, float_to_half, half_to_float},
-        segv,
+        mailbox, segv,
     },
-    softacl_sync::{handle, timed_lock::lock_with_timeout},
+    softacl_sync::{handle, signal_log::SignalLog, timed_lock::lock_with_timeout},
 };

@@ -2,10 +2,12 @@
 //!
 //! It owns the objects and decides little. What happens to an object is in the module of that object.
 
+use crate::blocked::BlockedThreads;
 use crate::context::{Context, Device};
 use crate::event::Event;
 use crate::exception::Exceptions;
 use crate::executor::Executor;
+use crate::executor::decisions::Replay;
 use crate::executor::external_waits::ExternalWaits;
 use crate::executor::spans::SpanPool;
 use crate::executor::stepper::Stepper;
@@ -54,6 +56,8 @@ pub struct Config {
     pub cores: usize,
     /// Fault injection, if enabled.
     pub injection: Option<Arc<Injection>>,
+    /// The order of [`Schedule::Replay`].
+    pub replay: Option<Arc<Replay>>,
 }
 
 impl Default for Config {
@@ -71,6 +75,7 @@ impl Default for Config {
             strict_peer: false,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             injection: None,
+            replay: None,
         }
     }
 }
@@ -104,6 +109,7 @@ pub struct Machine {
     /// Streams that had queued tasks when last checked. Lock order: taken under a lane lock, never the other way round.
     pub(crate) busy: Mutex<Vec<StreamKey>>,
     pub(crate) external_waits: ExternalWaits,
+    pub(crate) blocked: BlockedThreads,
     pub(crate) exceptions: Exceptions,
     pub(crate) hooks: Hooks,
     pub(crate) last_tasks: LastTasks,
@@ -152,7 +158,12 @@ impl Machine {
         }
         let executor = match config.schedule {
             Schedule::Threads => Executor::Threads(WorkerPool::new(config.cores)),
-            schedule => Executor::Stepped(Arc::new(Stepper::new(schedule, config.progress_timeout, config.cores))),
+            schedule => Executor::Stepped(Arc::new(Stepper::new(
+                schedule,
+                config.progress_timeout,
+                config.cores,
+                config.replay.as_ref(),
+            ))),
         };
         softacl_memory::bytes::prepare();
         let devices: Vec<Device> = config.devices.iter().map(|_| Device::default()).collect();
@@ -179,6 +190,7 @@ impl Machine {
             span_pool: SpanPool::default(),
             busy: Mutex::new(Vec::new()),
             external_waits: ExternalWaits::default(),
+            blocked: BlockedThreads::default(),
             exceptions: Exceptions::default(),
             hooks: Hooks::default(),
             last_tasks: LastTasks::default(),

@@ -2,6 +2,7 @@
 //!
 //! Also here: the overflow flags of the cores. Nothing computes, so they are always clear, and a query writes zeros.
 
+use crate::allocation::out_of_memory;
 use crate::caller::{Caller, Submission};
 use crate::machine::Machine;
 use crate::observer::AccessKind;
@@ -52,7 +53,7 @@ impl Caller<'_> {
         }
         let resolved = self.machine.memory.finder().find("cached", address)?;
         if !resolved.place.is_device() {
-            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
+            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
         }
         resolved.covers("cached", size)?;
         Ok(resolved.reach)
@@ -78,7 +79,7 @@ impl Caller<'_> {
         let Submission { key, stream, context } = self.submission(self.explicit_stream(stream)?)?;
         let resolved = self.machine.memory.finder().find("overflow status", address)?;
         let MemoryKind::Device(device) = resolved.place else {
-            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
+            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
         };
         resolved.covers("overflow status", size)?;
         self.machine.check_peers(stream.device(), device)?;
@@ -93,9 +94,10 @@ impl Caller<'_> {
         let mut address = lock(&context.overflow_flags);
         if *address == 0 {
             let asked = OVERFLOW_STATUS_SIZE;
-            let none = || Error::OutOfMemory { pool: MemoryPool::Device(device), asked, free: 0, total: 0 };
             let memory = &self.machine.memory;
-            let start = memory.device(device).allocate(asked).ok_or_else(none)?;
+            let heap = memory.device(device);
+            let none = || out_of_memory(MemoryPool::Device(device), asked, heap.usage());
+            let start = heap.allocate(asked).ok_or_else(none)?;
             // SAFETY: the memory was just allocated, and nothing else knows it.
             let cleared = unsafe { bytes::fill(memory.backing_address(start), 0, asked) };
             cleared.map_err(|_| Error::Inaccessible { side: "overflow status", address: start, len: asked })?;

@@ -17,6 +17,8 @@ pub enum Schedule {
     Late,
     /// At legal points drawn from this seed.
     Random(u64),
+    /// In the order of a file. [`Order`](crate::order::Order) is its contents.
+    Replay,
 }
 
 impl FromStr for Schedule {
@@ -24,6 +26,7 @@ impl FromStr for Schedule {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match (text, text.strip_prefix("random:")) {
+            _ if text.starts_with("replay:") => Ok(Schedule::Replay),
             ("threads", _) => Ok(Schedule::Threads),
             ("early", _) => Ok(Schedule::Early),
             ("late", _) => Ok(Schedule::Late),
@@ -31,7 +34,7 @@ impl FromStr for Schedule {
                 .parse()
                 .map(Schedule::Random)
                 .map_err(|e| format!("the seed {seed:?} of the schedule is not a number from 0 to {}: {e}", u64::MAX)),
-            _ => Err(format!("unknown schedule {text:?}; known: threads, early, late, random:SEED")),
+            _ => Err(format!("unknown schedule {text:?}; known: threads, early, late, random:SEED, replay:FILE")),
         }
     }
 }
@@ -43,6 +46,7 @@ impl fmt::Display for Schedule {
             Schedule::Early => f.write_str("early"),
             Schedule::Late => f.write_str("late"),
             Schedule::Random(seed) => write!(f, "random:{seed}"),
+            Schedule::Replay => f.write_str("replay"),
         }
     }
 }

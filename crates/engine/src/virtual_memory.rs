@@ -10,6 +10,7 @@ use softacl_memory::export::{self, ExportInfo, ExportKey, Purpose};
 use softacl_memory::extent::Extent;
 use softacl_memory::physical::Physical;
 use softacl_memory::reservation::{GRANULE, MapRequest};
+use softacl_memory::use_lock::UseLock;
 use softacl_memory::{MemoryKind, MemoryLocation, Rights};
 use softacl_sync::facade::lock;
 use std::sync::Arc;
@@ -149,6 +150,9 @@ impl Caller<'_> {
             attribute: physical.attribute,
             asks_process,
         };
+        if let Some(observer) = self.machine.observer() {
+            observer.shared(identity(&physical));
+        }
         memory.exchange.export(&physical, &info, fits_number)
     }
 
@@ -182,6 +186,7 @@ impl Caller<'_> {
 
     fn open_physical(&self, key: ExportKey, device: u32) -> Result<usize> {
         let found = export::open(key, Purpose::Handle)?;
+        self.machine.memory.exchange.mark_used();
         let location = match found.offer.home {
             // Memory of a device that this process does not use counts as memory of the importing device.
             MemoryLocation::Device(number) => {
@@ -189,8 +194,9 @@ impl Caller<'_> {
             }
             host => host,
         };
+        let use_lock = self.machine.observer().and_then(|_| UseLock::hold(&found.record));
         let physical = Physical::of(found.file, found.offer.len, location, found.offer.attribute);
-        Ok(self.machine.memory.handles.hold(&Arc::new(physical.imported())))
+        Ok(self.machine.memory.handles.hold(&Arc::new(physical.imported(use_lock))))
     }
 
     /// Refuses a device that does not exist.
@@ -223,6 +229,11 @@ pub(super) fn read_key(text: &str) -> Result<ExportKey> {
     ExportKey::from_text(text).ok_or_else(|| Box::new(Error::Parameter("the text is not a valid key".to_owned())))
 }
 
+/// What identifies physical memory to an observer.
+pub(super) fn identity(physical: &Arc<Physical>) -> usize {
+    Arc::as_ptr(physical) as usize
+}
+
 impl Machine {
     /// Maps physical memory and reports it like an allocation or a registration.
     pub(super) fn map_physical(&self, request: &MapRequest<'_>) -> Result<()> {
@@ -234,8 +245,14 @@ impl Machine {
                 MemoryKind::Device(_) => observer.allocated(request.physical.place, start, size),
                 MemoryKind::Pinned | MemoryKind::Pageable => observer.registered(start, size),
             }
-            // The memory may have been written at another address, or by another process.
-            observer.advised(&Advisory::Viewed { address: start, len: size });
+            observer.mapped(start, size, identity(request.physical));
+            if request.physical.is_imported {
+                observer.shared(identity(request.physical));
+            }
+            if request.physical.is_imported || request.physical.is_shared_with_host {
+                // Another process, or host code, may write the memory.
+                observer.advised(&Advisory::Viewed { address: start, len: size });
+            }
         }
         Ok(())
     }

@@ -126,7 +126,7 @@ impl Caller<'_> {
     /// Makes a context current on this thread.
     pub fn set_current_context(&self, raw: usize) -> Result<()> {
         let key = ContextKey::from_raw(raw).filter(|key| self.machine.contexts.get(*key).is_some());
-        let key = key.ok_or_else(|| Error::Parameter(format!("{raw:#x} is not a live context")))?;
+        let key = key.ok_or(Error::NotAContext(raw))?;
         self.current.set(Some(key));
         Ok(())
     }

@@ -75,8 +75,8 @@ impl Caller<'_> {
         if !from.place.is_device() || from.place != to.place {
             return fail(Error::Parameter(format!(
                 "a descriptor copies within one device, not from {} to {}",
-                from.place.describe(),
-                to.place.describe()
+                from.describe(),
+                to.describe()
             )));
         }
         self.context()?;
@@ -171,7 +171,7 @@ impl Caller<'_> {
         if !resolved.place.is_device() {
             return fail(Error::Parameter(format!(
                 "the descriptor at {descriptor:#x} is {}, and must be in device memory",
-                resolved.place.describe()
+                resolved.describe()
             )));
         }
         resolved.covers("descriptor", size)?;

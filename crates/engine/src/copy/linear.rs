@@ -8,7 +8,7 @@ use crate::copy::{kind_in, kinds, not_null};
 use crate::task::kind::TaskKind;
 use crate::task::moves::Move;
 use crate::task::{Control, DeferredFailure};
-use softacl_errors::{Error, MemoryPool, Result, fail};
+use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{self, AccessFault};
 use softacl_memory::{MemoryKind, ResolvedAddress};
 use softacl_profiles::AsyncHostToHost;
@@ -125,6 +125,7 @@ impl Caller<'_> {
                             Control::Fail(Box::new(DeferredFailure {
                                 error,
                                 kind: TaskKind::HostToHostCopy,
+                                touches: Box::default(),
                                 run: None,
                             })),
                         )
@@ -170,15 +171,15 @@ impl Caller<'_> {
         if source.place.is_device() || !target.place.is_device() {
             return fail(Error::Parameter(format!(
                 "copy kind 5 goes from host to device memory, not from {} to {}",
-                source.place.describe(),
-                target.place.describe()
+                source.describe(),
+                target.describe()
             )));
         }
         self.check_not_remote([target, source])?;
         let span = self.span(target, source, count)?;
         let _guard = softacl_memory::segv::enter();
         let inaccessible = |AccessFault| Error::Inaccessible { side: "source", address: source.address, len: count };
-        let none = || Error::OutOfMemory { pool: MemoryPool::HostBuffer("staging"), asked: count, free: 0, total: 0 };
+        let none = || Error::NoHostBuffer { what: "a staging buffer", asked: count };
         // SAFETY: the range is of a request of a `Caller`, resolved and bounded above.
         let buffer =
             unsafe { bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source) }.map_err(inaccessible)?;

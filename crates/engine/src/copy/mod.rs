@@ -33,7 +33,17 @@ use direction::Direction;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{self, CachePolicy, Span};
 use softacl_memory::{MemoryKind, ResolvedAddress};
+use std::cell::Cell;
 use std::time::Instant;
+
+thread_local! {
+    static BLOCKED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Number of asynchronous copies of the calling thread that pageable memory made blocking.
+pub fn blocked_copies() -> u64 {
+    BLOCKED.get()
+}
 
 impl<'a> Caller<'a> {
     /// Submits a validated task.
@@ -59,7 +69,7 @@ impl<'a> Caller<'a> {
             Ok(()) => self.queue(at, task),
             Err(error) if self.machine.config.strict_peer => Err(error),
             Err(error) => {
-                let failure = DeferredFailure { error: *error, kind: task.kind(), run: None };
+                let failure = DeferredFailure { error: *error, kind: task.kind(), touches: Box::default(), run: None };
                 self.queue(at, Control::Fail(Box::new(failure)))
             }
         }
@@ -132,6 +142,7 @@ impl<'a> Caller<'a> {
         if self.machine.contexts.slot(at.context).device() != at.stream.device() {
             return fail(self.machine.other_context("stream", at.stream, at.context));
         }
+        BLOCKED.set(BLOCKED.get() + 1);
         if self.machine.observer().is_none() {
             return self.drain(at.key, at.stream, -1);
         }

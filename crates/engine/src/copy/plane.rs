@@ -117,8 +117,8 @@ impl Caller<'_> {
         if !allowed.contains(&direction) {
             return fail(Error::Parameter(format!(
                 "a 2D copy from {} to {} is not supported here",
-                source.place.describe(),
-                target.place.describe()
+                source.describe(),
+                target.describe()
             )));
         }
         self.check_not_remote([target, source])?;

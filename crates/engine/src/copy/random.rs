@@ -66,7 +66,7 @@ impl Caller<'_> {
     fn random_memory(&self, device: u32, address: usize, len: usize) -> Result<ResolvedAddress> {
         let resolved = self.machine.memory.finder().find("random number", address)?;
         if resolved.place != MemoryKind::Device(device) {
-            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
+            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
         }
         resolved.covers("random number", len)?;
         Ok(resolved)

@@ -74,8 +74,8 @@ impl Caller<'_> {
                 if !resolved_target.place.is_device() || resolved_target.place != resolved_source.place {
                     return fail(Error::Parameter(format!(
                         "an operator works within one device, not from {} to {}",
-                        resolved_source.place.describe(),
-                        resolved_target.place.describe()
+                        resolved_source.describe(),
+                        resolved_target.describe()
                     )));
                 }
                 let plan = Rearrangement::new(&request.shape, target, source, change);
@@ -85,7 +85,7 @@ impl Caller<'_> {
                 if !resolved_target.place.is_device() {
                     return fail(Error::Parameter(format!(
                         "an operator works on a device, not on {}",
-                        resolved_target.place.describe()
+                        resolved_target.describe()
                     )));
                 }
                 if value.len() != from {

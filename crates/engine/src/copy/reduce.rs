@@ -63,8 +63,8 @@ impl Caller<'_> {
         if !to.place.is_device() || to.place != from.place {
             return fail(Error::Parameter(format!(
                 "a reduction works within one device, not from {} to {}",
-                from.place.describe(),
-                to.place.describe()
+                from.describe(),
+                to.describe()
             )));
         }
         let span = self.span(to, from, count)?;

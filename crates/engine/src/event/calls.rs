@@ -5,7 +5,7 @@
 use crate::caller::{Caller, Submission};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
-    Event, EventKind, EventState,
+    Event, EventKind, EventState, never_recorded,
 };
 use crate::keys::{EventKey, StreamKey, StreamPoint};
 use crate::observer::{Object, Origin};
@@ -16,7 +16,7 @@ use crate::timeout::deadline;
 use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_memory::shared::SharedCounters;
 use softacl_sync::facade::{Ordering, lock};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Status of the newest record of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +118,14 @@ impl Caller<'_> {
     pub fn destroy_event(&self, raw: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         self.machine.emit_ending(Object::Event(key.index() as u32), false);
+        let shared = lock(&event.state).shared.clone();
+        // A wait for a record that has run passes without the event.
+        let is_needed = |counters: &Arc<SharedCounters>| {
+            counters.name().process == std::process::id() && !counters.has_reached(counters.latest_record())
+        };
+        if let Some(counters) = shared.filter(is_needed) {
+            self.machine.check_shared_unused("event", || counters.users());
+        }
         if !self.machine.events.retire(key) {
             return fail(Error::Handle { what: HandleKind::Event, handle: raw });
         }
@@ -235,7 +243,10 @@ impl Caller<'_> {
         }
         Some(match own {
             Some((_, point)) => Waited::Point(point),
-            None => Waited::External(Arc::new(ExternalWait::new(WaitCondition::Record(counters, record)))),
+            None => {
+                let _use_lock = self.machine.observer().and_then(|_| counters.hold_use());
+                Waited::External(Arc::new(ExternalWait::new(WaitCondition::Record { counters, record, _use_lock })))
+            }
         })
     }
 
@@ -256,16 +267,8 @@ impl Caller<'_> {
             {
                 Ok(None)
             }
-            (Some(point), _) => Ok(Some(Waited::Point(point))),
-            (None, EventKind::Extended(_)) => Ok(None),
-            (None, EventKind::Plain) => fail(Error::Parameter(
-                "the event was never recorded: record it before a stream waits for it".to_owned(),
-            )),
-            (None, EventKind::Flagged(_)) => {
-                let cell = Arc::new(OnceLock::new());
-                state.waiting_for_next.push((self.machine.next_point(stream), Arc::clone(&cell)));
-                Ok(Some(Waited::Next(cell)))
-            }
+            (None, EventKind::Plain) => fail(never_recorded()),
+            _ => Ok(state.awaited(self.machine.next_point(stream))),
         }
     }
 

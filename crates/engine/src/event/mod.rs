@@ -11,6 +11,8 @@ mod records;
 
 use crate::graph::CapturedRecord;
 use crate::keys::{EventKey, GraphEvent, StreamPoint};
+use crate::task::Waited;
+use softacl_errors::Error;
 use softacl_memory::shared::SharedCounters;
 use softacl_sync::facade::{AtomicU32, Mutex};
 use std::sync::{Arc, OnceLock};
@@ -106,4 +108,25 @@ pub(crate) struct EventState {
     pub(crate) own_record: Option<(u64, StreamPoint)>,
     /// Points of waits for the next record, and the cells that receive it.
     pub(crate) waiting_for_next: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>,
+}
+
+impl EventState {
+    /// What a stream waits for at the event: its newest record, or the next one for an event that says so. `None` if
+    /// there is nothing to wait for. `wait` is the point of the wait.
+    pub(crate) fn awaited(&mut self, wait: StreamPoint) -> Option<Waited> {
+        match (self.record, self.kind) {
+            (Some(point), _) => Some(Waited::Point(point)),
+            (None, EventKind::Flagged(_)) => {
+                let cell = Arc::new(OnceLock::new());
+                self.waiting_for_next.push((wait, Arc::clone(&cell)));
+                Some(Waited::Next(cell))
+            }
+            (None, EventKind::Plain | EventKind::Extended(_)) => None,
+        }
+    }
+}
+
+/// The error of a wait for an event of `aclrtCreateEvent` that has no record.
+pub(crate) fn never_recorded() -> Error {
+    Error::Parameter("the event was never recorded: record it before a stream waits for it".to_owned())
 }

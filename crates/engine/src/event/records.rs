@@ -34,9 +34,11 @@ impl Machine {
         self.resolve_pending_waits(pending_waits, point);
     }
 
-    /// The newest record of an event outside captures.
-    pub(crate) fn newest_record(&self, key: EventKey) -> Option<StreamPoint> {
-        lock(&self.events.get(key)?.state).record
+    /// What the next task of a stream of a graph waits for at an event that is recorded outside the graph. `None` if
+    /// there is nothing to wait for, or the event has ended.
+    pub(crate) fn awaited_outside(&self, key: EventKey, stream: StreamKey) -> Option<Waited> {
+        let wait = self.next_point(stream);
+        lock(&self.events.get(key)?.state).awaited(wait)
     }
 
     /// Records an event on a stream of a graph. `None` if the event has ended.

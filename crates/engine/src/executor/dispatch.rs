@@ -39,7 +39,9 @@ impl Machine {
     /// `emit_waited` afterwards.
     pub(crate) fn wait_unobserved(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let stream = self.streams.slot(point.stream);
-        let reached = stream.tasks.completion.done() >= point.sequence || {
+        // Under a replayed order every wait is a decision, even if there is nothing left to wait for.
+        let is_decided = matches!(&self.executor, Executor::Stepped(stepper) if stepper.replayed.is_some());
+        let reached = (stream.tasks.completion.done() >= point.sequence && !is_decided) || {
             let _guard = self.fault_guard();
             match &self.executor {
                 Executor::Threads(workers) => workers.wait(self, point, deadline),

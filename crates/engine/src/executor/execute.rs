@@ -258,7 +258,7 @@ impl Machine {
         Ok(copied.map_err(moves::inaccessible(plane.row(0)))?)
     }
 
-    /// Executes a host function or a callback.
+    /// Executes a host function or a callback: hands it to the thread that runs it.
     fn execute_host_call(
         &self,
         at: (StreamKey, u64),
@@ -266,53 +266,39 @@ impl Machine {
         call: HostCall,
         run: Option<Arc<GraphRun>>,
     ) -> TaskOutcome {
+        let HostCall { function, delivery } = call;
+        let holds_stream = match delivery {
+            Delivery::ContextThread => true,
+            Delivery::Subscriber { holds_stream, .. } | Delivery::SubscriberOf { holds_stream, .. } => holds_stream,
+        };
+        let posted = Posted { function, at, holds_stream, run };
         // Set before the call is handed over: it may return before this function does.
         stream.is_held.store(true, Ordering::Release);
-        let outcome = self.dispatch_host_call(at, stream, call, run);
-        if let TaskOutcome::Finished(_) = outcome {
-            stream.is_held.store(false, Ordering::Release);
+        let handed_over = match delivery {
+            Delivery::ContextThread => self.post_to_context(stream, posted),
+            Delivery::Subscriber { thread, .. } => self.post_to_subscriber(Some(thread), posted),
+            Delivery::SubscriberOf { stream, .. } => {
+                self.post_to_subscriber(self.subscriptions.subscriber(stream), posted)
+            }
+        };
+        if handed_over.is_ok() && holds_stream {
+            return TaskOutcome::Held;
         }
-        outcome
+        stream.is_held.store(false, Ordering::Release);
+        TaskOutcome::Finished(handed_over)
     }
 
-    /// Hands a call to the thread that runs it.
-    fn dispatch_host_call(
-        &self,
-        at: (StreamKey, u64),
-        stream: &Stream,
-        call: HostCall,
-        run: Option<Arc<GraphRun>>,
-    ) -> TaskOutcome {
-        let (thread, holds_stream) = match call.delivery {
-            Delivery::Subscriber { thread, holds_stream } => (Some(thread), holds_stream),
-            Delivery::SubscriberOf { stream, holds_stream } => (self.subscriptions.subscriber(stream), holds_stream),
-            Delivery::ContextThread => return self.post_to_context(at, stream, call, run),
-        };
-        let posted = Posted { function: call.function, at, holds_stream, run };
-        if !thread.is_some_and(|thread| self.subscriptions.post(thread, posted)) {
-            return TaskOutcome::Finished(fail(Error::NoCallbackThread));
-        }
-        if holds_stream { TaskOutcome::Held } else { TaskOutcome::Finished(Ok(())) }
+    /// Hands a call to a subscribed thread.
+    fn post_to_subscriber(&self, thread: Option<u64>, posted: Posted) -> Result<()> {
+        let is_posted = thread.is_some_and(|thread| self.subscriptions.post(thread, posted));
+        if is_posted { Ok(()) } else { fail(Error::NoCallbackThread) }
     }
 
     /// Hands a call to the host-function thread of the context of its stream.
-    fn post_to_context(
-        &self,
-        at: (StreamKey, u64),
-        stream: &Stream,
-        call: HostCall,
-        run: Option<Arc<GraphRun>>,
-    ) -> TaskOutcome {
-        let Some(context) = stream.context() else {
-            return TaskOutcome::Finished(fail(Error::ContextGone));
-        };
-        let context = self.contexts.slot(context);
-        if let Err(error) = self.start_host_thread(context) {
-            return TaskOutcome::Finished(Err(error));
-        }
-        let host = lock(&context.host);
-        let posted = Posted { function: call.function, at, holds_stream: true, run };
-        let posted = host.as_ref().is_some_and(|thread| thread.post(posted));
-        if posted { TaskOutcome::Held } else { TaskOutcome::Finished(fail(Error::ContextGone)) }
+    fn post_to_context(&self, stream: &Stream, posted: Posted) -> Result<()> {
+        let context = self.contexts.slot(stream.context().ok_or(Error::ContextGone)?);
+        self.start_host_thread(context)?;
+        let is_posted = lock(&context.host).as_ref().is_some_and(|thread| thread.post(posted));
+        if is_posted { Ok(()) } else { fail(Error::ContextGone) }
     }
 }

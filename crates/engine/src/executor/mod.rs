@@ -1,7 +1,8 @@
 //! Executors: when tasks run, and on which thread.
 //!
 //! The lanes define what may start; an executor decides when, and where. `workers` runs tasks on worker threads and on
-//! waiting threads. `steps` runs them one at a time, where a schedule requires it. Both share the stages of a task:
+//! waiting threads. `steps` runs them one at a time, where a schedule requires it, and `replay` in the
+//! order of a file. Both share the stages of a task:
 //! `submit`, `run` (claim and finish), `coalesce` and `execute`. `polling` serves external waits. The rest of the
 //! engine uses `dispatch`.
 //!
@@ -9,12 +10,14 @@
 
 pub(crate) mod budget;
 mod coalesce;
+pub(crate) mod decisions;
 pub(crate) mod defer;
 mod dispatch;
 mod execute;
 pub(crate) mod external_waits;
 mod job;
 mod polling;
+mod replay;
 pub(crate) mod run;
 pub(crate) mod spans;
 pub(crate) mod stepper;

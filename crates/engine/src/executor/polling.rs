@@ -8,6 +8,7 @@
 use crate::executor::external_waits::{ExternalWaits, Shared};
 use crate::keys::StreamKey;
 use crate::machine::Machine;
+use crate::observer::BlockedOn;
 use crate::task::external_wait::ExternalWait;
 use softacl_memory::shared::SharedCounters;
 use softacl_sync::facade::{Ordering, lock, sleep_or_yield};
@@ -65,11 +66,15 @@ impl Machine {
         record: u64,
         deadline: Option<Instant>,
     ) -> bool {
+        let mut blocked = None;
         while !counters.has_reached(record) {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return false;
             }
             if !self.step() {
+                let name = counters.name();
+                let on = BlockedOn::ForeignRecord { process: name.process, nonce: name.nonce };
+                blocked.get_or_insert_with(|| self.block(on, deadline));
                 self.poll_external_waits();
                 sleep_or_yield(MIN_POLL_INTERVAL);
             }

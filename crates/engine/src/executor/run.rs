@@ -7,6 +7,7 @@ use crate::executor::Executor;
 use crate::graph::run::GraphRun;
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
+use crate::order::Footprint;
 use crate::stream::Stream;
 use crate::task::moves::Move;
 use crate::task::{Control, Task, Waited};
@@ -213,6 +214,7 @@ impl Machine {
     /// Drops the tasks that have not started. The running task, if any, still finishes, and so do the tasks of the
     /// returned runs.
     pub(crate) fn drop_pending(&self, key: StreamKey, stream: &Stream) -> Vec<Arc<GraphRun>> {
+        self.host_touched(|| Footprint { drops: vec![key.index() as u32], ..Footprint::default() });
         let (dropped, watchers) = stream.tasks.clear();
         if let Some(observer) = self.observer() {
             observer.dropped(StreamPoint { stream: key, sequence: stream.newest() }.into());

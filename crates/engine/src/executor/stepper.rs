@@ -1,12 +1,15 @@
 //! State of the stepped executor: ready streams, the random choices, and the queues of its waiting threads. How it
 //! steps is in `steps`.
 
+use crate::executor::decisions::{Decisions, Replay};
 use crate::executor::worker_pool::WorkerPool;
 use crate::keys::StreamKey;
 use crate::schedule::Schedule;
 use crate::thread::LazyThreads;
 use softacl_sync::facade::{AtomicBool, AtomicU64, Mutex, Ordering};
 use softacl_sync::wait_queue::WaitQueue;
+use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 /// The stepped executor.
@@ -28,6 +31,17 @@ pub(crate) struct Stepper {
     pub(crate) calls: AtomicU64,
     pub(crate) progress_thread: LazyThreads,
     pub(crate) stop: AtomicBool,
+    /// The order that is replayed, if any.
+    pub(crate) replayed: Option<Replayed>,
+}
+
+/// State of a replayed order.
+pub(crate) struct Replayed {
+    pub(crate) decisions: Mutex<Decisions>,
+    /// Held by the thread that runs tasks: the host, or the progress thread.
+    pub(crate) turn: Mutex<()>,
+    /// The thread of the program that makes calls. The order controls no other.
+    pub(crate) host: OnceLock<ThreadId>,
 }
 
 /// What the schedule chooses from.
@@ -38,7 +52,12 @@ pub(crate) struct Choices {
 }
 
 impl Stepper {
-    pub(crate) fn new(schedule: Schedule, progress_timeout: Duration, cores: usize) -> Stepper {
+    pub(crate) fn new(
+        schedule: Schedule,
+        progress_timeout: Duration,
+        cores: usize,
+        replay: Option<&Arc<Replay>>,
+    ) -> Stepper {
         let seed = match schedule {
             Schedule::Random(seed) => seed,
             _ => 0,
@@ -55,6 +74,11 @@ impl Stepper {
             calls: AtomicU64::new(0),
             progress_thread: LazyThreads::default(),
             stop: AtomicBool::new(false),
+            replayed: replay.map(|replay| Replayed {
+                decisions: Mutex::new(Decisions::new(Arc::clone(replay))),
+                turn: Mutex::new(()),
+                host: OnceLock::new(),
+            }),
         }
     }
 

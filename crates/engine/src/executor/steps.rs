@@ -8,6 +8,7 @@
 //! - `late`: nothing until a wait needs it, and then only what that wait needs. A program that polls is deferred a
 //!   bounded number of times.
 //! - `random:SEED`: legal choices drawn from the seed; entries of a batch in random order.
+//! - `replay:FILE`: the order of a file; `replay` decides.
 //!
 //! A program may depend on progress without making calls, for example while it waits for a host function. The progress
 //! thread detects that work is ready although no call was made for a while, and runs it.
@@ -18,6 +19,7 @@ use crate::executor::run::{Limit, StopReason};
 use crate::executor::stepper::Stepper;
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
+use crate::observer::BlockedOn;
 use crate::schedule::Schedule;
 use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span};
 use softacl_sync::facade::{Ordering, lock};
@@ -38,6 +40,12 @@ const MAX_HOPS: usize = 4096;
 impl Stepper {
     /// Puts a stream into the ready queue. The caller runs it, or hands it to the progress thread.
     pub(crate) fn enqueue_ready(&self, key: StreamKey) {
+        if self.replayed.is_some() {
+            // An order is made from the streams that can run, not from those that were marked.
+            lock(&self.choices).ready.clear();
+            self.changed();
+            return;
+        }
         lock(&self.choices).ready.push(key);
         self.changed();
         self.idle_wait.wake_all();
@@ -67,14 +75,18 @@ impl Stepper {
             _ if DeferGuard::is_active() => {}
             Schedule::Early => while self.step_any(machine) {},
             Schedule::Random(_) => while self.coin() && self.step_any(machine) {},
-            Schedule::Late | Schedule::Threads => {}
+            Schedule::Late | Schedule::Threads | Schedule::Replay => {}
         }
         self.hand_to_progress_thread(machine);
     }
 
     /// Called when the program polls a point. May run a task, so that polling programs make progress.
-    pub(crate) fn poll(&self, machine: &Machine, point: StreamPoint) {
+    pub(crate) fn poll(self: &Arc<Self>, machine: &Machine, point: StreamPoint) {
         let stream = machine.streams.slot(point.stream);
+        if let Some(replayed) = &self.replayed {
+            self.replay_poll(machine, replayed, point);
+            return;
+        }
         if stream.tasks.completion.done() >= point.sequence {
             // Not counted as a call: the program may poll this point while it waits for something else.
             stream.polls.store(0, Ordering::Relaxed);
@@ -102,9 +114,13 @@ impl Stepper {
     }
 
     /// Waits until a stream reaches a point. Returns `false` if `deadline` expires first.
-    pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
+    pub(crate) fn wait(self: &Arc<Self>, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        if let Some(replayed) = self.replayed.as_ref().filter(|replayed| replayed.is_host()) {
+            return self.replay_wait(machine, replayed, point, deadline);
+        }
         let completion = &machine.streams.slot(point.stream).tasks.completion;
+        let mut blocked = None;
         loop {
             let seen = self.changes.load(Ordering::Acquire);
             if completion.done() >= point.sequence {
@@ -121,6 +137,7 @@ impl Stepper {
                 let changed = || self.changes.load(Ordering::Acquire) != seen;
                 let recheck = Instant::now() + self.progress_timeout;
                 let until = deadline.map_or(recheck, |deadline| deadline.min(recheck));
+                blocked.get_or_insert_with(|| machine.block(BlockedOn::Point(point.into()), deadline));
                 if !self.waiters.wait_until(Some(until), changed) {
                     machine.poll_external_waits();
                     // A host function that holds this stream may wait for another stream.
@@ -135,7 +152,7 @@ impl Stepper {
         match self.schedule {
             Schedule::Random(_) => lock(&self.choices).random.shuffle(spans),
             Schedule::Late => spans.reverse(),
-            Schedule::Early | Schedule::Threads => {}
+            Schedule::Early | Schedule::Threads | Schedule::Replay => {}
         }
     }
 
@@ -146,6 +163,9 @@ impl Stepper {
 
     /// Runs one task of a ready stream. Returns `false` if no stream is ready.
     pub(crate) fn step_any(&self, machine: &Machine) -> bool {
+        if let Some(replayed) = &self.replayed {
+            return self.replay_task(machine, replayed);
+        }
         loop {
             let mut choices = lock(&self.choices);
             if choices.ready.is_empty() {
@@ -210,7 +230,8 @@ impl Stepper {
                 let now = seen();
                 quiet = if now == before { quiet + 1 } else { 0 };
                 before = now;
-                if quiet >= CHECKS_PER_TIMEOUT && is_ready() {
+                let is_wanted = machine.observer().is_some_and(|observer| observer.wants_progress());
+                if (is_wanted || quiet >= CHECKS_PER_TIMEOUT) && is_ready() {
                     while stepper.step_any(&machine) {}
                     (before, quiet) = (seen(), 0);
                 }

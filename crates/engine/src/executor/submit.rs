@@ -84,7 +84,9 @@ impl Machine {
             }
             InjectionOutcome::Fail(error) => {
                 let (kind, run) = (task.kind(), task.run().cloned());
-                Control::Fail(Box::new(DeferredFailure { error, kind, run })).into()
+                let touches =
+                    if self.observer().is_some() { task.accesses(&self.memory).into() } else { Box::default() };
+                Control::Fail(Box::new(DeferredFailure { error, kind, touches, run })).into()
             }
         }
     }
@@ -174,6 +176,9 @@ impl Machine {
         if must_queue && let Some(observer) = self.observer() {
             let at = StreamPoint { stream: key, sequence: lane.submitted() + 1 };
             self.emit_submitted(observer, at.into(), stream.device(), &task);
+        }
+        if must_queue && let Executor::Stepped(stepper) = &self.executor {
+            stepper.record_submitted(self, StreamPoint { stream: key, sequence: lane.submitted() + 1 }, &task);
         }
         let sequence = lane.push(task);
         self.after_enqueue(key, stream, lane, sequence);

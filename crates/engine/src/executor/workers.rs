@@ -10,6 +10,7 @@ use crate::executor::run::{Limit, StopReason};
 use crate::executor::worker_pool::{Shared, WorkerPool};
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
+use crate::observer::BlockedOn;
 use crate::stream::Stream;
 use crate::task::Task;
 use crate::task::moves::Move;
@@ -88,8 +89,10 @@ impl WorkerPool {
             // is done and wakes no waiter, but its thread holds the lane lock until then. Taking the lock once
             // therefore waits for it.
             drop(lock(&machine.streams.slot(point.stream).tasks.lane));
+            let _blocked = machine.block(BlockedOn::Point(point.into()), deadline);
             return completion.sleep_until(point.sequence, deadline);
         }
+        let mut blocked = None;
         loop {
             if completion.done() >= point.sequence {
                 return true;
@@ -110,6 +113,7 @@ impl WorkerPool {
             let seen = aimed.done();
             let is_met = || completion.done() >= point.sequence || aimed.done() != seen || !self.shared.jobs.is_empty();
             if !self.spin(is_met) {
+                blocked.get_or_insert_with(|| machine.block(BlockedOn::Point(point.into()), None));
                 self.park(machine, point);
             }
         }
@@ -201,9 +205,14 @@ impl WorkerPool {
     #[cold]
     fn wait_without_workers(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let completion = &machine.streams.slot(point.stream).tasks.completion;
+        let mut blocked = None;
         loop {
             machine.poll_external_waits();
             let _ = self.run_towards(machine, point);
+            if completion.done() >= point.sequence {
+                return true;
+            }
+            blocked.get_or_insert_with(|| machine.block(BlockedOn::Point(point.into()), deadline));
             let recheck = Instant::now() + RECHECK_WITHOUT_WORKERS;
             let until = deadline.map_or(recheck, |deadline| deadline.min(recheck));
             if completion.sleep_until(point.sequence, Some(until)) {

@@ -100,6 +100,11 @@ impl Machine {
         state.entries.push(Entry { branch, step });
         Ok(())
     }
+
+    /// True if a graph that is built records the event, so far.
+    pub(crate) fn has_built_record(&self, graph: GraphKey, event: EventKey) -> bool {
+        is_recorded(&lock(&self.graphs.all.slot(graph).state), event)
+    }
 }
 
 /// The branch of a stream that is bound to a graph.

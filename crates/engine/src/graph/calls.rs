@@ -3,7 +3,9 @@
 //! Capturing is in `capture`, task groups in `group`, conditional tasks in `sub_graph`.
 
 use crate::caller::Caller;
+use crate::graph::run::GraphRun;
 use crate::graph::{DestroyCallback, Graph, GraphDescription};
+use crate::host::HeldRun;
 use crate::keys::GraphKey;
 use crate::timeout::deadline;
 use softacl_errors::{Error, HandleKind, Result, fail};
@@ -77,13 +79,17 @@ impl Caller<'_> {
     /// Stops the runs of a graph: drops the tasks that have not started, and waits for the others.
     pub fn abort_graph(&self, raw: usize) -> Result<()> {
         let (_, graph) = self.graph(raw)?;
-        let (runs, streams): (Vec<_>, Vec<_>) = {
+        let (id, runs, streams) = {
             let state = lock(&graph.state);
             if state.capture.is_some() {
                 return fail(Error::GraphCapturing);
             }
-            (state.runs.iter().filter_map(Weak::upgrade).collect(), state.streams.clone())
+            let runs: Vec<Arc<GraphRun>> = state.runs.iter().filter_map(Weak::upgrade).collect();
+            (state.id, runs, state.streams.clone())
         };
+        if runs.iter().any(HeldRun::is_held_here) {
+            return fail(Error::AbortInsideGraph(id));
+        }
         runs.iter().for_each(|run| run.is_canceled.store(true, Ordering::Release));
         for stream in streams {
             self.machine.drop_pending(stream, self.machine.streams.slot(stream));

@@ -128,6 +128,15 @@ impl Caller<'_> {
 }
 
 impl Machine {
+    /// The step for a call that is captured.
+    fn captured_step(&self, task: Task) -> Result<Step> {
+        let node = Node::new(Content::new(task)?);
+        if let Some(observer) = self.observer() {
+            observer.captured(node.number());
+        }
+        Ok(Step::Work(Arc::new(node)))
+    }
+
     /// Takes a task of a stream that is capturing or updating.
     #[cold]
     pub(crate) fn redirect(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
@@ -138,10 +147,10 @@ impl Machine {
             return fail(Error::Capturing("used to run a graph"));
         }
         if let Some(bound) = stream.build() {
-            return self.build_step(bound, Step::Work(Arc::new(Node::new(Content::new(task)?)))).map(|()| 0);
+            return self.build_step(bound, self.captured_step(task)?).map(|()| 0);
         }
         if stream.capture().is_some() {
-            return self.capture_step(stream, Step::Work(Arc::new(Node::new(Content::new(task)?)))).map(|_| 0);
+            return self.capture_step(stream, self.captured_step(task)?).map(|_| 0);
         }
         let mut content = Some(Content::new(task)?);
         let offered = stream.add_update_content(|| Arc::new(content.take().expect("taken once")));

@@ -3,7 +3,7 @@
 //! These functions decide if a call on an event is captured; the event calls queue it if it is not.
 
 use crate::caller::{Caller, Submission};
-use crate::event::{EVENT_SYNC, Event, EventKind};
+use crate::event::{EVENT_SYNC, Event, EventKind, never_recorded};
 use crate::graph::{CapturedRecord, Entry, Redirect, Step};
 use crate::keys::{EventKey, StreamKey};
 use crate::stream::Stream;
@@ -46,6 +46,9 @@ impl Caller<'_> {
             (state.key, state.kind, state.captured, state.record.is_some(), state.graph_event.clone(), shared)
         };
         if let (Some(bound), Some(event), false, true) = (stream.build(), event, shared, kind.can_order()) {
+            if kind == EventKind::Plain && !recorded && !self.machine.has_built_record(bound.0, event) {
+                return fail(never_recorded());
+            }
             let step = graph_event.map_or(Step::AwaitLocal(event), Step::AwaitEvent);
             return self.machine.build_step(bound, step).map(|()| true);
         }

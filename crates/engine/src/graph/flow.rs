@@ -181,8 +181,8 @@ impl Machine {
                     }
                     continue;
                 }
-                ProgramStep::AwaitRecord(event) => match self.newest_record(*event) {
-                    Some(record) => self.event_wait(Waited::Point(record)),
+                ProgramStep::AwaitRecord(event) => match self.awaited_outside(*event, stream) {
+                    Some(after) => self.event_wait(after),
                     None => continue,
                 },
                 ProgramStep::AwaitEvent(graph_event) => {

@@ -226,7 +226,7 @@ impl Caller<'_> {
     fn parameter_cell(&self, address: usize) -> Result<usize> {
         let resolved = self.machine.memory.finder().find("value", address)?;
         if !matches!(resolved.place, MemoryKind::Device(_)) {
-            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
+            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
         }
         resolved.covers("value", size_of::<u64>())?;
         Ok(resolved.reach)

@@ -116,7 +116,7 @@ impl Caller<'_> {
     fn switch_cell(&self, address: usize, len: usize, stream: &Stream) -> Result<usize> {
         let resolved = self.machine.memory.finder().find("value", address)?;
         let MemoryKind::Device(device) = resolved.place else {
-            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
+            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
         };
         resolved.covers("value", len)?;
         self.machine.check_peers(stream.device(), device)?;

@@ -187,8 +187,8 @@ impl Machine {
                     graph_event.watch(run.streams()[branch]);
                     self.event_wait(Waited::GraphEvent(Arc::clone(graph_event)))
                 }
-                Step::AwaitRecord(event) => match self.newest_record(*event) {
-                    Some(point) => self.event_wait(Waited::Point(point)),
+                Step::AwaitRecord(event) => match self.awaited_outside(*event, run.streams()[branch]) {
+                    Some(after) => self.event_wait(after),
                     None => continue,
                 },
                 Step::ResetEvent(graph_event) => Control::ResetGraphEvent(Arc::clone(graph_event)),

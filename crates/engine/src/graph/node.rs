@@ -5,6 +5,7 @@ use crate::task::kind::TaskKind;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{AtomicBool, Mutex, Ordering, lock};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// Work that a graph can run any number of times.
 pub(crate) trait Repeatable: Sized {
@@ -29,6 +30,8 @@ pub(crate) struct Node<T> {
     content: Mutex<Arc<Content<T>>>,
     /// True in a task group: the content may change between launch and execution.
     is_updatable: bool,
+    /// Number of the captured call, for observers. No other node has it.
+    number: u64,
 }
 
 /// The task of a node.
@@ -48,12 +51,18 @@ pub(crate) struct Update<T> {
 
 impl<T: Repeatable> Node<T> {
     pub(crate) fn new(content: Content<T>) -> Self {
-        Node { content: Mutex::new(Arc::new(content)), is_updatable: false }
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Node { content: Mutex::new(Arc::new(content)), is_updatable: false, number }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Returns the node as a member of a task group. Called before the node is published.
     pub(crate) fn in_group(self: Arc<Self>) -> Arc<Self> {
-        Arc::new(Node { content: Mutex::new(self.content()), is_updatable: true })
+        Arc::new(Node { content: Mutex::new(self.content()), is_updatable: true, number: self.number })
     }
 
     pub(crate) fn content(&self) -> Arc<Content<T>> {

@@ -1,5 +1,6 @@
 //! Conditional tasks of graphs, and the sub-graphs that they select from: the calls.
 
+use crate::allocation::out_of_memory;
 use crate::caller::Caller;
 use crate::graph::condition::{CELL_SIZE, CellState, ConditionKind};
 use crate::graph::{ActiveCapture, Capture, CaptureMode, Graph, Redirect, Step};
@@ -25,7 +26,7 @@ impl Caller<'_> {
         }
         let device = context.device();
         let heap = self.machine.memory.device(device);
-        let none = || Error::OutOfMemory { pool: MemoryPool::Device(device), asked: CELL_SIZE, free: 0, total: 0 };
+        let none = || out_of_memory(MemoryPool::Device(device), CELL_SIZE, heap.usage());
         let address = heap.allocate(CELL_SIZE).ok_or_else(none)?;
         let backing = self.machine.memory.backing_address(address);
         let buffer = u64::from(default).to_le_bytes();

@@ -2,8 +2,10 @@
 
 use crate::caller::Caller;
 use crate::host::{Delivery, HostCall};
-use crate::observer::AccessKind;
+use crate::keys::StreamPoint;
+use crate::observer::{AccessKind, BlockChange};
 use crate::task::Control;
+use crate::task::kind::TaskKind;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::touch::{Mode, Touch};
 use softacl_sync::facade::lock;
@@ -63,6 +65,28 @@ impl Caller<'_> {
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;
         self.machine.submit(key, stream, context, Control::Annotation(Box::new(touch))).map(|_| ())
+    }
+
+    /// Declares that a block of an allocator of the program changes hands: at this point of a stream, or immediately if
+    /// `stream` is 0. Without effect unless an observer protects pages.
+    pub fn annotate_block(&self, stream: usize, change: BlockChange) -> Result<()> {
+        let Some(observer) = self.machine.observer().filter(|_| self.machine.is_guarded()) else { return Ok(()) };
+        if stream == 0 {
+            observer.block_changed(change, None);
+            return Ok(());
+        }
+        let (key, stream) = self.stream(stream)?;
+        let (context, _) = self.context()?;
+        let kind = match change {
+            BlockChange::Allocated { .. } => TaskKind::BlockAllocation,
+            BlockChange::Freed { .. } => TaskKind::BlockRelease,
+        };
+        let sequence = self.machine.submit(key, stream, context, Control::Nothing(kind))?;
+        // A captured task has no number: the graph decides when the block changes hands.
+        if sequence != 0 {
+            observer.block_changed(change, Some(StreamPoint { stream: key, sequence }.into()));
+        }
+        Ok(())
     }
 
     /// Subscribes a thread to the callbacks of a stream.

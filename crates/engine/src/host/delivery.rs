@@ -1,10 +1,10 @@
 //! Delivery: running host functions on the thread of their context, and callbacks on the subscribed thread.
 
 use crate::context::Context;
-use crate::host::{HostThread, Posted, Subscriber, Subscriptions};
+use crate::host::{HeldRun, HostThread, Posted, Subscriber, Subscriptions};
 use crate::keys::StreamKey;
 use crate::machine::Machine;
-use crate::observer::StreamPosition;
+use crate::observer::{BlockedOn, StreamPosition};
 use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{lock, mpsc};
@@ -19,7 +19,12 @@ impl Posted {
         if let Some(observer) = machine.observer() {
             observer.function_entered(at);
         }
-        (self.function)();
+        let holds_run = self.run.filter(|_| self.holds_stream).map(HeldRun::enter);
+        {
+            let _running = machine.blocked.run_function(at);
+            (self.function)();
+        }
+        drop(holds_run);
         if let Some(observer) = machine.observer() {
             observer.function_left(at);
         }
@@ -109,7 +114,12 @@ impl Subscriptions {
     /// Waits for calls to `thread`, which must be the calling thread, and runs those that have arrived.
     pub(crate) fn process(&self, machine: &Machine, thread: u64, timeout_ms: i32) -> Result<()> {
         let inbox = lock(&self.inboxes).get(&thread).cloned().ok_or(Error::ThreadNotSubscribed(thread))?;
-        if !inbox.wait(deadline(timeout_ms)) {
+        let is_done = {
+            let deadline = deadline(timeout_ms);
+            let _blocked = machine.block(BlockedOn::Reports, deadline);
+            inbox.wait(deadline)
+        };
+        if !is_done {
             return fail(Error::ReportTimeout(timeout_ms));
         }
         if inbox.is_closed() {

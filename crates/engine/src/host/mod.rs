@@ -10,8 +10,9 @@ mod delivery;
 use crate::graph::run::GraphRun;
 use crate::keys::StreamKey;
 use softacl_errors::{Error, Result, fail};
-use softacl_sync::facade::{Mutex, lock, mpsc};
+use softacl_sync::facade::{Mutex, lock, mpsc, thread_local};
 use softacl_sync::inbox::Inbox;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -40,6 +41,16 @@ pub(crate) enum Delivery {
     },
 }
 
+impl Delivery {
+    /// True if the stream waits until the call has returned.
+    pub(crate) fn holds_stream(self) -> bool {
+        match self {
+            Delivery::ContextThread => true,
+            Delivery::Subscriber { holds_stream, .. } | Delivery::SubscriberOf { holds_stream, .. } => holds_stream,
+        }
+    }
+}
+
 impl fmt::Debug for HostCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("HostCall").field(&self.delivery).finish()
@@ -54,6 +65,32 @@ pub(crate) struct Posted {
     pub(crate) holds_stream: bool,
     /// The run of a graph that the task is a step of.
     pub(crate) run: Option<Arc<GraphRun>>,
+}
+
+thread_local! {
+    /// Runs of graphs that cannot end before this thread returns from a call into the program, innermost last.
+    static HELD_RUNS: RefCell<Vec<Arc<GraphRun>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A run of a graph that a call into the program holds on this thread. Dropped when the call returns.
+pub(crate) struct HeldRun;
+
+impl HeldRun {
+    fn enter(run: Arc<GraphRun>) -> HeldRun {
+        HELD_RUNS.with(|held| held.borrow_mut().push(run));
+        HeldRun
+    }
+
+    /// True if the calling thread is inside a call that holds `run`: a wait for the run would not return.
+    pub(crate) fn is_held_here(run: &Arc<GraphRun>) -> bool {
+        HELD_RUNS.with(|held| held.borrow().iter().any(|other| Arc::ptr_eq(other, run)))
+    }
+}
+
+impl Drop for HeldRun {
+    fn drop(&mut self) {
+        HELD_RUNS.with(|held| held.borrow_mut().pop());
+    }
 }
 
 /// The thread that runs the host functions of a context. It ends when this value is dropped.

@@ -3,6 +3,7 @@
 use crate::caller::{Caller, Submission};
 use crate::keys::{ContextKey, NotifyKey, StreamKey, StreamPoint};
 use crate::notify::{Compare, Counter, CounterOp, Notify, NotifyState};
+use crate::order::Footprint;
 use crate::stream::Stream;
 use crate::task::Control;
 use crate::task::external_wait::{ExternalWait, WaitCondition};
@@ -139,6 +140,8 @@ impl Caller<'_> {
             let mut state = lock(&notify.state);
             state.record = None;
             state.counter.update(|_| Some(0));
+            let notifies = vec![Arc::as_ptr(&state.counter) as u64];
+            self.machine.host_touched(|| Footprint { notifies, ..Footprint::default() });
         }
         self.machine.poll_external_waits();
         Ok(())

@@ -12,6 +12,7 @@ use softacl_sync::facade::{Mutex, lock};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A notify of the API.
 #[derive(Default)]
@@ -33,8 +34,18 @@ pub(crate) struct NotifyState {
 }
 
 /// The number of a notify. It is private to this process until it is shared.
-#[derive(Debug, Default)]
-pub(crate) struct Counter(Mutex<CounterStorage>);
+#[derive(Debug)]
+pub(crate) struct Counter {
+    /// Unique for the lifetime of the process.
+    pub(crate) id: u64,
+    storage: Mutex<CounterStorage>,
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Counter::new(CounterStorage::default())
+    }
+}
 
 #[derive(Debug)]
 enum CounterStorage {
@@ -49,14 +60,24 @@ impl Default for CounterStorage {
 }
 
 impl Counter {
+    fn new(storage: CounterStorage) -> Counter {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Counter { id: NEXT.fetch_add(1, Ordering::Relaxed), storage: Mutex::new(storage) }
+    }
+
     /// The counter of another process.
     pub(crate) fn imported(shared: Arc<SharedCounters>) -> Counter {
-        Counter(Mutex::new(CounterStorage::Shared(shared)))
+        Counter::new(CounterStorage::Shared(shared))
+    }
+
+    /// True if another process may change the number.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(&*lock(&self.storage), CounterStorage::Shared(_))
     }
 
     /// Replaces the number by what `change` returns, in one step. Returns `false` if `change` returns `None`.
     pub(crate) fn update(&self, change: impl Fn(u32) -> Option<u32>) -> bool {
-        match &mut *lock(&self.0) {
+        match &mut *lock(&self.storage) {
             CounterStorage::Shared(shared) => shared.update(change),
             CounterStorage::Private(value) => match change(*value) {
                 Some(next) => {
@@ -69,7 +90,7 @@ impl Counter {
     }
 
     pub(crate) fn value(&self) -> u32 {
-        match &*lock(&self.0) {
+        match &*lock(&self.storage) {
             CounterStorage::Private(value) => *value,
             CounterStorage::Shared(shared) => shared.value(),
         }
@@ -77,7 +98,7 @@ impl Counter {
 
     /// Moves the number to memory that other processes can open.
     pub(crate) fn share(&self) -> io::Result<Arc<SharedCounters>> {
-        let mut storage = lock(&self.0);
+        let mut storage = lock(&self.storage);
         if let CounterStorage::Shared(shared) = &*storage {
             return Ok(Arc::clone(shared));
         }

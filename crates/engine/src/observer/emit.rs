@@ -2,8 +2,10 @@
 
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::observer::{AccessKind, Advisory, Object, Observer, StreamPosition, Submitted};
+use crate::observer::{AccessKind, Advisory, FunctionOrder, Object, Observer, StreamPosition, Submitted, signal};
+use crate::order::Footprint;
 use crate::slow_path::Reason;
+use crate::task::moves::Move;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::Result;
 use softacl_memory::touch::Touch;
@@ -48,24 +50,42 @@ impl Machine {
             Some(Control::Record { event, .. }) => (None, Some(*event)),
             _ => (None, None),
         };
-        // The observer is about to protect memory, and the program may have replaced the fault handler.
-        if self.is_guarded() {
-            softacl_memory::segv::ensure_guarding();
-        }
+        // No allocation for the common task.
+        let (copied, listed);
+        let touches: &[Touch] = match task {
+            Task::Move(Move::Copy(span)) => {
+                copied = self.memory.touches_of(span);
+                &copied
+            }
+            task => {
+                listed = task.accesses(&self.memory);
+                &listed
+            }
+        };
         observer.submitted(&Submitted {
             at,
             device,
             kind: task.kind(),
-            touches: &task.accesses(&self.memory),
-            is_host_function: matches!(control, Some(Control::Host(_))),
+            touches,
+            captured: match control {
+                Some(Control::Node { node, .. }) => Some(node.number()),
+                _ => None,
+            },
+            function: match control {
+                Some(Control::Host(call)) if call.delivery.holds_stream() => Some(FunctionOrder::HoldsStream),
+                Some(Control::Host(_)) => Some(FunctionOrder::Free),
+                _ => None,
+            },
             after,
             event: event.map(|event| event.index() as u32),
             is_external_wait: match control {
-                Some(Control::Await(_)) => true,
+                // A delay that a fault rule adds orders nothing.
+                Some(Control::Await(wait)) => !wait.is_injected(),
                 Some(Control::Wait(wait)) => !matches!(wait.after, Waited::Point(_)),
                 Some(Control::Node { node, .. }) => node.external_wait().is_some(),
                 _ => false,
             },
+            signal: signal::of(task, &self.memory),
             releases: match control {
                 Some(Control::Release(pending)) => Some(pending.start),
                 _ => None,
@@ -94,11 +114,22 @@ impl Machine {
         run: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.check_touches(touches)?;
+        self.host_touched(|| Footprint { touches: touches.to_vec(), ..Footprint::default() });
         let Some(observer) = self.observer() else { return run() };
         observer.access_started(kind, touches);
         let result = run();
         observer.access_finished(touches, result.is_ok());
         result
+    }
+
+    /// Emits that something is about to end that other processes use, if `users` returns any. Without an observer, they
+    /// are not determined.
+    pub(crate) fn check_shared_unused(&self, what: &'static str, users: impl FnOnce() -> Vec<u32>) {
+        let Some(observer) = self.observer() else { return };
+        let processes = users();
+        if !processes.is_empty() {
+            observer.advised(&Advisory::SharedInUse { what, processes });
+        }
     }
 
     /// Emits an advisory.

@@ -9,10 +9,14 @@
 //! the submit before the task can start, its end before a wait can return.
 
 mod emit;
+mod signal;
 
 use crate::keys::StreamPoint;
+pub use crate::notify::{Compare, CounterOp};
+pub use crate::task::external_wait::ValueCondition;
 pub use crate::task::kind::TaskKind;
 pub use ascendcl_sys::manifest::Function;
+pub use signal::{Cell, CellChange, CellId, CellTest, Signal};
 use softacl_errors::Error;
 pub use softacl_memory::touch::{Mode, Touch};
 pub use softacl_memory::{FaultAction, Window};
@@ -37,14 +41,18 @@ pub struct Submitted<'a> {
     /// The kind of the task. A step of a graph has the kind of its content.
     pub kind: TaskKind,
     pub touches: &'a [Touch],
-    /// True if the task runs code of the program. False for steps of graphs.
-    pub is_host_function: bool,
+    /// The captured call that a step of a graph repeats.
+    pub captured: Option<u64>,
+    /// How the tasks behind a host function are ordered with it. `None` for other tasks and for steps of graphs.
+    pub function: Option<FunctionOrder>,
     /// The point that the stream waits for with this task.
     pub after: Option<StreamPosition>,
     /// The event that the task records or waits for.
     pub event: Option<u32>,
     /// True if the task waits for something whose origin is unknown: anything may happen before it.
     pub is_external_wait: bool,
+    /// The cell that the task changes or waits for.
+    pub signal: Option<Signal>,
     /// Start of the memory that this task releases.
     pub releases: Option<usize>,
 }
@@ -57,6 +65,17 @@ pub enum Object {
     Context(u32),
 }
 
+/// What a thread of the program waits for inside a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockedOn {
+    /// A stream must reach a point.
+    Point(StreamPosition),
+    /// A record of another process, of an event that `process` created.
+    ForeignRecord { process: u32, nonce: u64 },
+    /// Callbacks of the streams that the thread is subscribed to.
+    Reports,
+}
+
 /// Who created an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
@@ -66,6 +85,13 @@ pub enum Origin {
     Runtime,
     /// Another process created it, and the program imported it.
     Imported,
+}
+
+/// A block that changes hands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockChange {
+    Allocated { start: usize, size: usize },
+    Freed { start: usize, size: usize },
 }
 
 /// Kind of a blocking access to memory by the calling thread.
@@ -115,8 +141,19 @@ pub enum Advisory {
     UnalignedValue(usize),
     /// A thread without a context used the configured default device.
     DefaultDevice(u32),
-    /// Device memory may be written by something that no callback reports: host code, another process, a value write.
+    /// An event or memory ends although other processes use it: they have it open, or have waits for it queued.
+    SharedInUse { what: &'static str, processes: Vec<u32> },
+    /// Device memory may be written by something that no callback reports: host code, another process.
     Viewed { address: usize, len: usize },
+}
+
+/// How a host function and the tasks behind it are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FunctionOrder {
+    /// The tasks wait until it has returned.
+    HoldsStream,
+    /// The tasks may run before it.
+    Free,
 }
 
 /// A mark of the program on the timeline.
@@ -164,6 +201,10 @@ pub trait Observer: Send + Sync {
     fn function_entered(&self, at: StreamPosition);
     /// The code of the program that ran as this task has returned.
     fn function_left(&self, at: StreamPosition);
+    /// A call was captured into a graph. The steps of its runs have this number.
+    fn captured(&self, _number: u64) {}
+    /// The program ended a wait of a stream before what it waits for.
+    fn wait_stopped(&self, _at: StreamPosition) {}
     /// Everything up to this point that had not started was dropped.
     fn dropped(&self, at: StreamPosition);
     /// A task, and everything after it in its stream, happens after another point. If the task is an external wait, the
@@ -171,6 +212,8 @@ pub trait Observer: Send + Sync {
     fn ordered(&self, from: StreamPosition, after: StreamPosition);
     /// The program has observed that a stream reached this point.
     fn waited(&self, at: StreamPosition);
+    /// The calling thread is about to park inside a call.
+    fn blocked(&self, on: BlockedOn);
 
     /// The calling thread is about to access memory, ordered with no stream.
     fn access_started(&self, kind: AccessKind, touches: &[Touch]);
@@ -191,6 +234,13 @@ pub trait Observer: Send + Sync {
     fn ending(&self, object: Object, by_force: bool);
     /// The memory of a device was released with its last context.
     fn device_cleared(&self, device: u32);
+    /// A block changed hands inside memory that stays allocated: in a pool, or in an allocator of the program. `at` is
+    /// its position in the order of a stream; without one, the change happens now.
+    fn block_changed(&self, change: BlockChange, at: Option<StreamPosition>);
+    /// Physical memory was mapped at an address. `physical` identifies it while it is mapped anywhere.
+    fn mapped(&self, start: usize, size: usize, physical: usize);
+    /// The physical memory is shared with other processes.
+    fn shared(&self, physical: usize);
 
     /// The program marked its timeline.
     fn marked(&self, mark: &Mark<'_>);
@@ -199,8 +249,22 @@ pub trait Observer: Send + Sync {
     /// The instruction at `code` accessed host memory that the observer may have protected. Called in a signal handler,
     /// on the accessing thread.
     fn touched(&self, address: usize, is_write: bool, code: usize) -> FaultAction;
+    /// Returns the host memory in flight that the program has accessed since the last call, as far as the observer
+    /// protects it.
+    fn take_accessed(&self) -> Vec<Touch> {
+        Vec::new()
+    }
     /// The single instruction that `FaultAction::Step` requested has finished. Called in a signal handler.
     fn stepped(&self);
+    /// True if the observer has protected this address although it is not in pinned memory. Called in a signal handler.
+    fn watches(&self, _address: usize) -> bool {
+        false
+    }
+    /// True while the observer holds a thread of the program until host functions have run. Ready work then runs
+    /// without a wait that needs it.
+    fn wants_progress(&self) -> bool {
+        false
+    }
 }
 
 /// Wraps an observer that protects pages into a page guard for the memory crate.
@@ -214,6 +278,10 @@ pub(crate) fn page_guard(observer: &Arc<dyn Observer>) -> Arc<dyn PageGuard> {
 
         fn stepped(&self) {
             self.0.stepped();
+        }
+
+        fn watches(&self, address: usize) -> bool {
+            self.0.watches(address)
         }
     }
 

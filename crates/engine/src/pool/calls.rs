@@ -3,6 +3,7 @@
 use crate::caller::Caller;
 use crate::keys::{PoolKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
+use crate::observer::BlockChange;
 use crate::pool::{PendingFree, Pool, PoolAttribute, PoolMemory, Reuse};
 use crate::stream::Stream;
 use crate::task::Control;
@@ -142,13 +143,19 @@ impl Machine {
     fn allocate_from(&self, pool: &Arc<PoolMemory>, size: usize, stream: StreamKey) -> Result<usize> {
         let is_done = |at: StreamPoint| self.streams.slot(at.stream).tasks.completion.done() >= at.sequence;
         let reused = lock(&pool.state).reuse(size, stream, is_done, self.is_guarded());
-        match reused {
-            Some(Reuse::BeingFreed(start)) => return Ok(start),
-            Some(Reuse::Retained(start)) => {
-                self.memory.device(pool.device).revive(start, size);
-                return Ok(start);
+        if let Some(reuse) = reused {
+            let start = match reuse {
+                Reuse::BeingFreed(start) => start,
+                Reuse::Retained(start) => {
+                    self.memory.device(pool.device).revive(start, size);
+                    start
+                }
+            };
+            if let Some(observer) = self.observer() {
+                let newest = StreamPoint { stream, sequence: self.streams.slot(stream).newest() };
+                observer.block_changed(BlockChange::Allocated { start, size }, Some(newest.into()));
             }
-            None => {}
+            return Ok(start);
         }
         let full = || {
             let used = lock(&pool.state).reserved.now;

@@ -95,6 +95,9 @@ impl Machine {
         if let Some(observer) = self.observer() {
             let at = |sequence| StreamPoint { stream: key, sequence }.into();
             observer.started(at(first));
+            if matches!(task, Task::Control(Control::Wait(_) | Control::Await(_))) && delayed.is_none() {
+                observer.wait_stopped(at(first));
+            }
             if last > first {
                 observer.finished(at(first));
                 observer.started(at(last));

@@ -88,9 +88,9 @@ fn on_device(memory: &Memory, target: usize, source: usize, len: usize) -> Resul
     if !target.place.is_device() || target.place != source.place {
         return fail(Error::DeviceCopy(format!(
             "it goes from {} at {:#x} to {} at {:#x}, and must stay on one device",
-            source.place.describe(),
+            source.describe(),
             source.address,
-            target.place.describe(),
+            target.describe(),
             target.address,
         )));
     }

@@ -8,6 +8,7 @@ use crate::task::kind::TaskKind;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes;
 use softacl_memory::shared::SharedCounters;
+use softacl_memory::use_lock::UseLock;
 use softacl_sync::facade::{AtomicBool, Mutex, Ordering, fence, lock};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,8 +16,8 @@ use std::time::{Duration, Instant};
 /// The condition that ends an external wait.
 #[derive(Debug)]
 pub(crate) enum WaitCondition {
-    /// A record of another process is reached.
-    Record(Arc<SharedCounters>, u64),
+    /// A record of another process is reached. The lock shows that process that it is awaited.
+    Record { counters: Arc<SharedCounters>, record: u64, _use_lock: Option<UseLock> },
     /// The value with the backing address `backing` meets a condition.
     Value { backing: usize, value: u64, condition: ValueCondition },
     /// Only the timeout ends the wait: a fault rule made a task slow, or a loop of a graph pauses.
@@ -91,7 +92,7 @@ impl ExternalWait {
     /// Kind of the task.
     pub(crate) fn kind(&self) -> TaskKind {
         match self.condition {
-            WaitCondition::Record(..) | WaitCondition::Limit => TaskKind::EventWait,
+            WaitCondition::Record { .. } | WaitCondition::Limit => TaskKind::EventWait,
             WaitCondition::Value { .. } => TaskKind::ValueWait,
             WaitCondition::Notify { .. } => TaskKind::NotifyWait,
             WaitCondition::Delay => TaskKind::Delay,
@@ -156,7 +157,7 @@ impl ExternalWait {
     /// True if the condition holds. Consumes nothing.
     pub(crate) fn is_met(&self) -> bool {
         match &self.condition {
-            WaitCondition::Record(counters, record) => counters.has_reached(*record),
+            WaitCondition::Record { counters, record, .. } => counters.has_reached(*record),
             WaitCondition::Value { backing, value, condition } => {
                 // Unmapped memory does not change anymore, so the stream continues.
                 // SAFETY: the cell is in device memory that a `Caller` named, resolved and bounded when the task was made.

@@ -32,6 +32,10 @@ pub enum TaskKind {
     /// Moves managed memory to a location.
     Prefetch,
     AnnotatedKernel,
+    /// A block of an allocator of the program is allocated, declared by the program.
+    BlockAllocation,
+    /// A block of an allocator of the program is freed, declared by the program.
+    BlockRelease,
     GraphRun,
     GraphUpdate,
     Condition,
@@ -71,6 +75,8 @@ impl TaskKind {
             TaskKind::OverflowReset => "overflow reset",
             TaskKind::Prefetch => "prefetch",
             TaskKind::AnnotatedKernel => "annotated kernel",
+            TaskKind::BlockAllocation => "annotated allocation",
+            TaskKind::BlockRelease => "annotated release",
             TaskKind::GraphRun => "run of a graph",
             TaskKind::GraphUpdate => "update of a graph",
             TaskKind::Condition => "conditional task",

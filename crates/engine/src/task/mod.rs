@@ -104,6 +104,8 @@ pub(crate) struct DeferredFailure {
     pub(crate) error: Error,
     /// Kind of the task that it replaces.
     pub(crate) kind: TaskKind,
+    /// What an injected failure keeps in use: a device may access the memory until the failure is observed.
+    pub(crate) touches: Box<[Touch]>,
     /// The run of a graph that the task is a step of. The failure then belongs to the run.
     pub(crate) run: Option<Arc<GraphRun>>,
 }
@@ -188,6 +190,7 @@ impl Task {
         match self {
             Task::Move(work) => work.accesses(memory),
             Task::Control(Control::Annotation(touch)) => vec![**touch],
+            Task::Control(Control::Fail(failure)) => failure.touches.to_vec(),
             Task::Control(Control::Node { node, .. }) => {
                 node.current().map_or_else(|_| Vec::new(), |content| content.with_task(|task| task.accesses(memory)))
             }

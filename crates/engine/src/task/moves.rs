@@ -7,7 +7,7 @@ use crate::executor::spans::Spans;
 use crate::task::descriptor::{DescriptorForm, Indirect, described};
 use crate::task::kind::TaskKind;
 use crate::task::random::RandomTask;
-use softacl_errors::{Error, MemoryPool, Result};
+use softacl_errors::{Error, Result};
 use softacl_memory::Memory;
 use softacl_memory::bytes::rearrange::Rearrangement;
 use softacl_memory::bytes::reduce::{Element, ReduceOp};
@@ -175,12 +175,7 @@ pub(crate) struct Batch {
 impl Batch {
     /// Copies the list for another run of a graph. Fails if there is no memory for it.
     pub(crate) fn try_clone(&self) -> Result<Batch> {
-        let none = || Error::OutOfMemory {
-            pool: MemoryPool::HostBuffer("batch"),
-            asked: self.spans.len() * size_of::<Span>(),
-            free: 0,
-            total: 0,
-        };
+        let none = || Error::NoHostBuffer { what: "a batch", asked: self.spans.len() * size_of::<Span>() };
         Ok(Batch { spans: self.spans.try_clone().ok_or_else(none)?, bytes: self.bytes })
     }
 }

@@ -22,7 +22,6 @@ impl Caller<'_> {
         let (context, _) = self.context()?;
         let task = Move::WriteValue { target: resolved.reach, value };
         let sequence = self.machine.submit(key, stream, context, task)?;
-        self.machine.advise(|| Advisory::Viewed { address, len: size_of::<u64>() });
         if !address.is_multiple_of(size_of::<u64>()) {
             self.machine.advise(|| Advisory::UnalignedValue(address));
         }
@@ -65,7 +64,7 @@ impl Caller<'_> {
         let explicit = self.explicit_stream(stream)?;
         let resolved = self.machine.memory.finder().find("value", address)?;
         let MemoryKind::Device(device) = resolved.place else {
-            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
+            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
         };
         resolved.covers("value", size_of::<u64>())?;
         let Submission { key, stream, .. } = self.submission(explicit)?;

@@ -16,7 +16,7 @@ use crate::observer::Advisory;
 use crate::task::moves::{Batch, Move};
 use entries::Entries;
 use scan::Scan;
-use softacl_errors::{Error, MemoryPool, Result, fail};
+use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{CachePolicy, Span};
 use softacl_memory::{Finder, MemoryKind, ResolvedAddress};
 
@@ -118,12 +118,7 @@ impl Caller<'_> {
     /// Returns an empty list with room for all entries.
     fn list_for(&self, entries: &Entries<'_>) -> BatchResult<Spans> {
         let count = entries.sizes.len();
-        let none = || Error::OutOfMemory {
-            pool: MemoryPool::HostBuffer("batch"),
-            asked: count * size_of::<Span>(),
-            free: 0,
-            total: 0,
-        };
+        let none = || Error::NoHostBuffer { what: "a batch", asked: count * size_of::<Span>() };
         self.machine.span_pool.list_of(count).ok_or_else(|| no_entry_failed(Box::new(none())))
     }
 
@@ -268,8 +263,8 @@ impl Caller<'_> {
         if target.place.is_device() == source.place.is_device() {
             return fail(Error::Parameter(format!(
                 "it goes from {} to {}, and a batch copies between host and device only",
-                source.place.describe(),
-                target.place.describe()
+                source.describe(),
+                target.describe()
             )));
         }
         self.check_not_remote([target, source])?;
@@ -302,7 +297,7 @@ fn check_location(side: &'static str, resolved: ResolvedAddress, declared: Locat
     }
     fail(Error::Parameter(format!(
         "{side} is {}, declared {} (its address is {:#x})",
-        resolved.place.describe(),
+        resolved.describe(),
         describe_declared(declared),
         resolved.address,
     )))
