@@ -4,8 +4,11 @@
 use serde::{Deserialize, Serialize};
 use softacl_engine::MemoryKind;
 use softacl_engine::observer::{Mode, Touch, Window};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One side of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -106,16 +109,110 @@ impl AllocationMap {
         self.used.insert(device, 0);
     }
 
-    /// Returns the owner of an address.
+    /// Returns the owner of an address, and the range around it with the same owner.
+    fn owned_range(&self, address: usize) -> OwnedRange {
+        let is_inside = |window: &Window| address.wrapping_sub(window.start) < window.len;
+        if let Some(window) = self.pinned.as_ref().filter(|window| is_inside(window)) {
+            return OwnedRange { start: window.start, len: window.len, owner: Endpoint::Host };
+        }
+        let before = self.ranges.range(..=address).next_back().map(|(start, (size, device))| (start + size, *device));
+        match before {
+            Some((end, device)) if address < end => {
+                let start = self.ranges.range(..=address).next_back().map_or(0, |(start, _)| *start);
+                OwnedRange { start, len: end - start, owner: Endpoint::Device(device) }
+            }
+            _ => {
+                let start = before.map_or(0, |(end, _)| end);
+                let end = self.ranges.range(address..).next().map_or(usize::MAX, |(start, _)| *start);
+                OwnedRange { start, len: end - start, owner: Endpoint::Host }
+            }
+        }
+    }
+}
+
+/// Adjacent bytes with one owner.
+#[derive(Debug, Clone, Copy)]
+struct OwnedRange {
+    start: usize,
+    len: usize,
+    owner: Endpoint,
+}
+
+/// The allocations of a machine, shared by its threads. Each thread remembers the ranges that it used last, so copies
+/// take no lock while the allocations do not change.
+#[derive(Debug)]
+pub(crate) struct Allocations {
+    map: Mutex<AllocationMap>,
+    /// Changes with the map. Unique in the process, because the memory of a thread serves every tracer.
+    generation: AtomicU64,
+}
+
+/// Ranges that a thread remembers.
+const REMEMBERED: usize = 4;
+
+struct RecentRanges {
+    generation: Cell<u64>,
+    ranges: [Cell<OwnedRange>; REMEMBERED],
+    /// The range that is replaced next.
+    next: Cell<usize>,
+}
+
+const NO_RANGE: OwnedRange = OwnedRange { start: 0, len: 0, owner: Endpoint::Host };
+
+thread_local! {
+    static RECENT: RecentRanges = const {
+        RecentRanges { generation: Cell::new(0), ranges: [const { Cell::new(NO_RANGE) }; REMEMBERED], next: Cell::new(0) }
+    };
+}
+
+fn next_generation() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Allocations {
+    pub(crate) fn new() -> Allocations {
+        Allocations { map: Mutex::default(), generation: AtomicU64::new(next_generation()) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AllocationMap> {
+        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the map, and calls `then` with the result before anything else can change it.
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut AllocationMap) -> R, then: impl FnOnce(R)) {
+        let mut map = self.lock();
+        let result = change(&mut map);
+        self.generation.store(next_generation(), Ordering::Release);
+        then(result);
+    }
+
     fn endpoint(&self, address: usize) -> Endpoint {
-        let is_pinned = |window: Window| (window.start..window.start + window.len).contains(&address);
-        if self.pinned.is_some_and(is_pinned) {
-            return Endpoint::Host;
+        RECENT.with(|recent| {
+            let generation = self.generation.load(Ordering::Acquire);
+            if recent.generation.get() == generation {
+                let ranges = recent.ranges.iter().map(Cell::get);
+                if let Some(range) = ranges.into_iter().find(|range| address.wrapping_sub(range.start) < range.len) {
+                    return range.owner;
+                }
+            }
+            self.find(address, recent)
+        })
+    }
+
+    /// Looks an address up in the map, and remembers its range.
+    #[cold]
+    fn find(&self, address: usize, recent: &RecentRanges) -> Endpoint {
+        let map = self.lock();
+        // The generation changes under the lock, so this one belongs to the map.
+        let generation = self.generation.load(Ordering::Acquire);
+        if recent.generation.replace(generation) != generation {
+            recent.ranges.iter().for_each(|range| range.set(NO_RANGE));
         }
-        match self.ranges.range(..=address).next_back() {
-            Some((start, (size, device))) if address - start < *size => Endpoint::Device(*device),
-            _ => Endpoint::Host,
-        }
+        let (range, next) = (map.owned_range(address), recent.next.get());
+        recent.ranges[next].set(range);
+        recent.next.set((next + 1) % REMEMBERED);
+        range.owner
     }
 
     /// Sums up the touches of one operation. The route is that of the first read and the first write.
@@ -136,11 +233,16 @@ mod tests {
 
     #[test]
     fn copy_route_follows_the_memory_of_both_sides() {
-        let mut map = AllocationMap::default();
-        map.attach(Window { start: 0x10_0000, len: 0x1000, shift: 0 });
-        assert_eq!(map.allocated(MemoryKind::Device(0), 0x1000, 0x100), Some((0, 0x100)));
-        assert_eq!(map.allocated(MemoryKind::Device(1), 0x2000, 0x100), Some((1, 0x100)));
-        assert_eq!(map.allocated(MemoryKind::Pinned, 0x10_0000, 64), None);
+        let map = Allocations::new();
+        map.change(|map| map.attach(Window { start: 0x10_0000, len: 0x1000, shift: 0 }), drop);
+        let allocate = |kind, start, size| {
+            let mut used = None;
+            map.change(|map| map.allocated(kind, start, size), |result| used = result);
+            used
+        };
+        assert_eq!(allocate(MemoryKind::Device(0), 0x1000, 0x100), Some((0, 0x100)));
+        assert_eq!(allocate(MemoryKind::Device(1), 0x2000, 0x100), Some((1, 0x100)));
+        assert_eq!(allocate(MemoryKind::Pinned, 0x10_0000, 64), None);
         let touch = |address, mode| Touch { address, len: 16, mode };
         let short = |source, target| {
             let transfer = map.transfer(&[touch(source, Mode::Read), touch(target, Mode::Write)]);
@@ -154,6 +256,11 @@ mod tests {
         assert_eq!(short(0x1000, 0x2000), Some("P2P"));
         let fill = map.transfer(&[touch(0x2000, Mode::Write)]);
         assert_eq!((fill.route.short(), fill.route.to_string().as_str()), (None, "device 1"));
+        // A thread does not remember what was freed, and another map has other ranges.
+        map.change(|map| map.freed(0x2000), drop);
+        assert_eq!(map.endpoint(0x2000), Endpoint::Host);
+        assert_eq!((map.endpoint(0x1000), Allocations::new().endpoint(0x1000)), (Endpoint::Device(0), Endpoint::Host));
+        assert_eq!((map.endpoint(0), map.endpoint(0xfff), map.endpoint(0x1100)), [Endpoint::Host; 3].into());
     }
 
     #[test]

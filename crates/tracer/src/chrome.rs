@@ -1,20 +1,14 @@
 //! Writes the Trace Event Format, the JSON that Perfetto and chrome://tracing open.
 //!
-//! Each entry is one line, so that `merge` can combine traces of several processes without parsing JSON. The last
-//! line is the summary. Threads of the program are threads of its process in the viewer; each device is a separate
-//! process whose threads are streams.
+//! Each entry is one line. Threads of the program are threads of its process in the viewer; each device is a separate
+//! process whose threads are streams. `trace` writes what is around the entries.
 
 use crate::allocations::TransferSize;
-use crate::summary::Summary;
 use crate::timeline::{BlockingAccess, Call, Interval, StreamRow, Task, Timeline};
 use serde::Serialize;
 use std::io;
 use std::time::Duration;
 
-/// The first line of a file.
-pub(crate) const HEAD: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
-/// Start of the last line. The summary and a closing brace follow.
-pub(crate) const TAIL: &str = "],\"softacl\":";
 /// Distance between the process ids of the program and of its devices. Linux process ids are smaller.
 const DEVICE_PID_STRIDE: u64 = 1 << 22;
 /// Offset of the thread ids of graph streams. They follow those of the program, which may reuse their stream ids.
@@ -119,16 +113,11 @@ struct RowId {
     tid: u32,
 }
 
-/// Writes the trace. `start_time` is the time of the log's creation since the Unix epoch.
-pub(crate) fn write(
-    timeline: &Timeline,
-    summary: &Summary,
-    start_time: Duration,
-    to: &mut impl io::Write,
-) -> io::Result<()> {
+/// Writes the entries of one process, separated by commas. `start_time` is the time of the log's creation since the
+/// Unix epoch.
+pub(crate) fn write_entries(timeline: &Timeline, start_time: Duration, to: &mut impl io::Write) -> io::Result<()> {
     let zero = u64::try_from(start_time.as_nanos() % EPOCH_MODULUS.as_nanos()).unwrap_or(0);
-    let mut writer = ChromeWriter { to, process: summary.process.into(), zero };
-    writeln!(writer.to, "{HEAD}")?;
+    let mut writer = ChromeWriter { to, process: timeline.process.into(), zero };
     writer.names(timeline)?;
     for call in &timeline.calls {
         writer.call(timeline, call)?;
@@ -152,8 +141,7 @@ pub(crate) fn write(
     // The last entry of a JSON array has no comma.
     let args = Some(Position { sort_index: 0 });
     let end = ChromeEvent { pid: writer.process, args, ..ChromeEvent::new("M", "process_sort_index") };
-    writeln!(writer.to, "{}", serde_json::to_string(&end)?)?;
-    writeln!(writer.to, "{TAIL}{}}}", serde_json::to_string(summary)?)
+    write!(writer.to, "{}", serde_json::to_string(&end)?)
 }
 
 struct ChromeWriter<'a, W> {
@@ -225,13 +213,13 @@ impl<W: io::Write> ChromeWriter<'_, W> {
             blocked: Some(micros(call.blocked_ns)).filter(|time| *time > 0.0),
             ..Details::default()
         });
-        self.slice(call.function, "call", self.thread(timeline, call.thread), call.interval, details)
+        self.slice(timeline.text(call.function), "call", self.thread(timeline, call.thread), call.interval, details)
     }
 
     fn access(&mut self, timeline: &Timeline, access: &BlockingAccess) -> io::Result<()> {
         let details = Some(Details::of(access.transfer, access.is_done, access.interval));
         let row = self.thread(timeline, access.thread);
-        self.slice(&title(access.name, access.transfer), "copy", row, access.interval, details)
+        self.slice(&title(timeline.text(access.name), access.transfer), "copy", row, access.interval, details)
     }
 
     /// Writes a task and the arrows to it. `before` is the end of the previous task. Returns the end of this one, or
@@ -262,7 +250,9 @@ impl<W: io::Write> ChromeWriter<'_, W> {
         };
         let kind = if task.is_wait { "wait" } else { "task" };
         let label = timeline.marks.label(stream, sequence);
-        let title = label.map_or_else(|| title(task.name, task.transfer), |text| format!("{}: {text}", task.name));
+        let name = timeline.text(task.name);
+        let with_label = |label| format!("{name}: {}", timeline.text(label));
+        let title = label.map_or_else(|| title(name, task.transfer), with_label);
         self.slice(&title, kind, row, interval, Some(details))?;
         let id = format!("{}.{stream}.{sequence}", self.process);
         self.arrow("submit", &id, (submitter, task.submitted), (row, started))?;
@@ -285,13 +275,13 @@ impl<W: io::Write> ChromeWriter<'_, W> {
     fn marks(&mut self, timeline: &Timeline) -> io::Result<()> {
         for point in &timeline.marks.points {
             let RowId { pid, tid } = self.thread(timeline, point.thread);
-            let (ts, name) = (Some(self.micros(point.ns)), timeline.marks.text(point.text));
+            let (ts, name) = (Some(self.micros(point.ns)), timeline.text(point.text));
             self.line(&ChromeEvent::<()> { cat: "mark", pid, tid, ts, s: Some("t"), ..ChromeEvent::new("i", name) })?;
         }
         for range in &timeline.marks.ranges {
             let RowId { pid, tid } = self.thread(timeline, range.thread);
             let track = if range.is_nested { format!("{pid}.{tid}") } else { format!("{pid}.range {}", range.number) };
-            let name = timeline.marks.text(range.text);
+            let name = timeline.text(range.text);
             for (ph, ns) in [("b", range.interval.start), ("e", range.interval.end)] {
                 let (ts, id) = (Some(self.micros(ns)), Some(track.as_str()));
                 self.line(&ChromeEvent::<()> { cat: "range", pid, tid, ts, id, ..ChromeEvent::new(ph, name) })?;

@@ -5,28 +5,35 @@
 //! | --- | --- |
 //! | `tracer` | the observer: converts callbacks to trace events |
 //! | `trace_event` | trace events and their times |
-//! | `log`, `append_log` | one log of timed trace events per thread, readable after an interruption |
+//! | `log`, `log_head` | the log of a process: writing takes no lock, and a file keeps it if the process is killed |
+//! | `block`, `record` | the memory of a log, and trace events in it |
+//! | `names` | numbers of the names in records |
+//! | `snapshot` | the contents of a log, from memory or from a file |
 //! | `allocations` | device allocations by address, for the routes of copies |
 //! | `marks` | points, ranges and texts that the program put on its timeline |
-//! | `timeline` | calls and tasks, rebuilt from the logs when the program ends |
+//! | `timeline` | calls and tasks, rebuilt from a log |
 //! | `summary` | totals, and busy time per stream, route and function |
-//! | `chrome` | writes the Trace Event Format |
-//! | `merge` | merges the traces of several processes |
+//! | `chrome` | writes entries in the Trace Event Format |
+//! | `trace` | a whole trace, of one process or of several |
 //!
 //! The tracer reports no errors: finding them is the job of `softacl-checker`.
 
 mod allocations;
-mod append_log;
+mod block;
 mod chrome;
 mod log;
+mod log_head;
 mod marks;
-mod merge;
+mod names;
+mod record;
+mod snapshot;
 mod summary;
 mod timeline;
+mod trace;
 mod trace_event;
 mod tracer;
 
 pub use allocations::{Endpoint, Route};
-pub use merge::TraceMerger;
 pub use summary::{BlockedCalls, COLUMNS, CallLine, RouteLine, Row, StreamLine, Summary};
-pub use tracer::{DEFAULT_EVENT_LIMIT, Tracer};
+pub use trace::{LogEnd, TraceWriter};
+pub use tracer::{DEFAULT_EVENT_LIMIT, RECORD_BYTES, Tracer};

@@ -1,34 +1,9 @@
 //! Marks of the program: points in time, ranges, and texts of tasks, rebuilt from the logs of all threads.
 //!
-//! Trace events have a fixed size, so they carry the number of a text. The texts are in a table of the tracer.
+//! Trace events have a fixed size, so they carry the number of a text.
 
-use crate::trace_event::{Interval, TimedEvent, TraceEvent};
-use std::collections::{BTreeMap, HashMap};
-
-/// Texts by number. Equal texts have one number.
-#[derive(Debug, Default)]
-pub(crate) struct Texts {
-    numbers: HashMap<String, u32>,
-    texts: Vec<String>,
-}
-
-impl Texts {
-    /// Returns the number of a text, which is stored on first use.
-    pub(crate) fn number(&mut self, text: &str) -> u32 {
-        if let Some(number) = self.numbers.get(text) {
-            return *number;
-        }
-        let number = self.texts.len() as u32;
-        self.texts.push(text.to_owned());
-        self.numbers.insert(text.to_owned(), number);
-        number
-    }
-
-    /// All texts, by number.
-    pub(crate) fn all(&self) -> Vec<String> {
-        self.texts.clone()
-    }
-}
+use crate::trace_event::{Interval, TextId, TimedEvent, TraceEvent};
+use std::collections::BTreeMap;
 
 /// A point in time.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +11,7 @@ pub(crate) struct Point {
     /// Index into `Timeline::threads`.
     pub(crate) thread: usize,
     pub(crate) ns: u64,
-    pub(crate) text: u32,
+    pub(crate) text: TextId,
 }
 
 /// A range of time.
@@ -45,7 +20,7 @@ pub(crate) struct Range {
     /// Index of the thread that opened it.
     pub(crate) thread: usize,
     pub(crate) number: u64,
-    pub(crate) text: u32,
+    pub(crate) text: TextId,
     /// True if it nests in other ranges of its thread.
     pub(crate) is_nested: bool,
     pub(crate) interval: Interval,
@@ -54,19 +29,18 @@ pub(crate) struct Range {
 /// All marks of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    texts: Vec<String>,
     pub(crate) points: Vec<Point>,
     /// Ordered by their start.
     pub(crate) ranges: Vec<Range>,
     /// Numbers of texts, by stream and sequence number of the task.
-    labels: BTreeMap<(u32, u64), u32>,
+    labels: BTreeMap<(u32, u64), TextId>,
 }
 
 impl Marks {
     /// Collects the marks in the records of all threads. A range that is not closed ends with the run; one that was
     /// opened before the run is left out.
-    pub(crate) fn of(records: impl Iterator<Item = (usize, TimedEvent)>, texts: Vec<String>, run: Interval) -> Marks {
-        let mut marks = Marks { texts, ..Marks::default() };
+    pub(crate) fn of(records: impl Iterator<Item = (usize, TimedEvent)>, run: Interval) -> Marks {
+        let mut marks = Marks::default();
         let mut ends = BTreeMap::new();
         for (thread, TimedEvent { ns, event }) in records {
             match event {
@@ -87,14 +61,9 @@ impl Marks {
         marks
     }
 
-    /// Returns a text by its number.
-    pub(crate) fn text(&self, number: u32) -> &str {
-        self.texts.get(number as usize).map_or("", String::as_str)
-    }
-
     /// Returns the text that the program gave to a task.
-    pub(crate) fn label(&self, stream: u32, sequence: u64) -> Option<&str> {
-        self.labels.get(&(stream, sequence)).map(|text| self.text(*text))
+    pub(crate) fn label(&self, stream: u32, sequence: u64) -> Option<TextId> {
+        self.labels.get(&(stream, sequence)).copied()
     }
 }
 
@@ -104,9 +73,7 @@ mod tests {
 
     #[test]
     fn ranges_end_where_any_thread_closes_them_or_with_the_run() {
-        let mut texts = Texts::default();
-        let [outer, inner] = ["outer", "inner"].map(|text| texts.number(text));
-        assert_eq!((texts.number("outer"), texts.all().len()), (outer, 2));
+        let [outer, inner] = [TextId(0), TextId(1)];
         let opened = |range, text| TraceEvent::RangeOpened { range, text, is_nested: true };
         let records = [
             (0, 10, opened(1, outer)),
@@ -116,10 +83,10 @@ mod tests {
             (1, 40, TraceEvent::RangeClosed(7)),
         ];
         let records = records.into_iter().map(|(thread, ns, event)| (thread, TimedEvent { ns, event }));
-        let marks = Marks::of(records, texts.all(), Interval { start: 0, end: 50 });
+        let marks = Marks::of(records, Interval { start: 0, end: 50 });
         assert_eq!(marks.points, [Point { thread: 0, ns: 25, text: inner }]);
-        let found = marks.ranges.iter().map(|range| (marks.text(range.text), range.interval.start, range.interval.end));
-        assert_eq!(found.collect::<Vec<_>>(), [("outer", 10, 50), ("inner", 20, 30)]);
-        assert_eq!((marks.text(9), marks.label(0, 1)), ("", None));
+        let found = marks.ranges.iter().map(|range| (range.text, range.interval.start, range.interval.end));
+        assert_eq!(found.collect::<Vec<_>>(), [(outer, 10, 50), (inner, 20, 30)]);
+        assert_eq!(marks.label(0, 1), None);
     }
 }

@@ -95,7 +95,7 @@ impl Summary {
         let moving = moving(timeline);
         let (rows, rows_omitted) = rows(timeline);
         Summary {
-            process: std::process::id(),
+            process: timeline.process,
             ns: timeline.end - timeline.start,
             tasks: tasks().count() as u64,
             failed: tasks().filter(|task| task.code != 0).count() as u64,
@@ -170,6 +170,7 @@ fn routes(timeline: &Timeline) -> Vec<RouteLine> {
         .map(|access| (access.name, access.transfer, access.interval));
     let mut lines: BTreeMap<(&str, Route), RouteLine> = BTreeMap::new();
     for (name, transfer, interval) in tasks.chain(accesses) {
+        let name = timeline.text(name);
         let fresh = || RouteLine { operation: name.to_owned(), route: transfer.route, count: 0, bytes: 0, ns: 0 };
         let line = lines.entry((name, transfer.route)).or_insert_with(fresh);
         line.count += 1;
@@ -184,8 +185,9 @@ fn routes(timeline: &Timeline) -> Vec<RouteLine> {
 fn calls(timeline: &Timeline) -> Vec<CallLine> {
     let mut lines: BTreeMap<&str, CallLine> = BTreeMap::new();
     for call in &timeline.calls {
-        let fresh = || CallLine { function: call.function.to_owned(), calls: 0, failed: 0, ns: 0, longest_ns: 0 };
-        let line = lines.entry(call.function).or_insert_with(fresh);
+        let function = timeline.text(call.function);
+        let fresh = || CallLine { function: function.to_owned(), calls: 0, failed: 0, ns: 0, longest_ns: 0 };
+        let line = lines.entry(function).or_insert_with(fresh);
         line.calls += 1;
         line.failed += u64::from(call.code != 0);
         line.ns += call.interval.ns();
@@ -199,8 +201,9 @@ fn calls(timeline: &Timeline) -> Vec<CallLine> {
 fn blocked_calls(timeline: &Timeline) -> Vec<BlockedCalls> {
     let mut lines: BTreeMap<&str, BlockedCalls> = BTreeMap::new();
     for call in timeline.calls.iter().filter(|call| call.blocked_ns > 0) {
-        let fresh = || BlockedCalls { function: call.function.to_owned(), calls: 0, ns: 0 };
-        let line = lines.entry(call.function).or_insert_with(fresh);
+        let function = timeline.text(call.function);
+        let fresh = || BlockedCalls { function: function.to_owned(), calls: 0, ns: 0 };
+        let line = lines.entry(function).or_insert_with(fresh);
         line.calls += 1;
         line.ns += call.blocked_ns;
     }

@@ -1,10 +1,10 @@
 //! The timeline of a run: calls, blocking accesses and tasks, rebuilt from the logs of all threads.
 
 use crate::allocations::TransferSize;
-use crate::log::LogSnapshot;
 use crate::marks::Marks;
+use crate::snapshot::{LogSnapshot, Texts};
 pub(crate) use crate::trace_event::Interval;
-use crate::trace_event::{TimedEvent, TraceEvent};
+use crate::trace_event::{TextId, TimedEvent, TraceEvent};
 use softacl_engine::observer::StreamPosition;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +20,9 @@ pub(crate) struct Timeline {
     /// Time, device and bytes in use.
     pub(crate) memory: Vec<(u64, u32, u64)>,
     pub(crate) marks: Marks,
+    /// Names of functions and tasks, and texts of marks.
+    pub(crate) texts: Texts,
+    pub(crate) process: u32,
     pub(crate) start: u64,
     pub(crate) end: u64,
     /// Trace events beyond the limit.
@@ -37,7 +40,7 @@ pub(crate) struct Thread {
 pub(crate) struct Call {
     /// Index into `Timeline::threads`.
     pub(crate) thread: usize,
-    pub(crate) function: &'static str,
+    pub(crate) function: TextId,
     pub(crate) interval: Interval,
     pub(crate) code: i32,
     /// How long the call waited for its stream although it is asynchronous.
@@ -48,7 +51,7 @@ pub(crate) struct Call {
 #[derive(Debug)]
 pub(crate) struct BlockingAccess {
     pub(crate) thread: usize,
-    pub(crate) name: &'static str,
+    pub(crate) name: TextId,
     pub(crate) transfer: TransferSize,
     pub(crate) interval: Interval,
     /// True if the access succeeded.
@@ -72,7 +75,7 @@ impl fmt::Display for StreamRow {
 
 #[derive(Debug)]
 pub(crate) struct Task {
-    pub(crate) name: &'static str,
+    pub(crate) name: TextId,
     pub(crate) row: StreamRow,
     pub(crate) transfer: TransferSize,
     pub(crate) submitted: u64,
@@ -93,7 +96,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    fn new(name: &'static str, row: StreamRow, submitter: usize, submitted: u64) -> Task {
+    fn new(name: TextId, row: StreamRow, submitter: usize, submitted: u64) -> Task {
         Task {
             name,
             row,
@@ -128,32 +131,35 @@ impl Task {
 }
 
 impl Timeline {
-    /// Rebuilds a run. `texts` are the texts of its marks, by number.
-    pub(crate) fn of(snapshot: LogSnapshot, texts: Vec<String>) -> Timeline {
-        let mut logs: Vec<_> = snapshot.threads.into_iter().filter(|(_, records)| !records.is_empty()).collect();
-        logs.sort_by_key(|(_, records)| records[0].ns);
-        let times = || logs.iter().flat_map(|(_, records)| records.iter().map(|record| record.ns));
+    /// Rebuilds a run.
+    pub(crate) fn of(snapshot: LogSnapshot) -> Timeline {
+        let mut logs = snapshot.threads;
+        logs.retain(|log| !log.records.is_empty());
+        logs.sort_by_key(|log| log.records[0].ns);
+        let times = || logs.iter().flat_map(|log| log.records.iter().map(|record| record.ns));
         let newest = times().max().unwrap_or(0);
         let mut timeline = Timeline {
+            texts: snapshot.texts,
+            process: snapshot.process,
             start: times().min().unwrap_or(0),
             // Nothing was recorded after the limit, so the timeline ends there.
-            end: if snapshot.dropped > 0 { newest } else { snapshot.end.max(newest) },
+            end: if snapshot.dropped > 0 { newest } else { snapshot.end.unwrap_or(0).max(newest) },
             dropped: snapshot.dropped,
             ..Timeline::default()
         };
-        for (thread, (log, records)) in logs.iter().enumerate() {
-            timeline.threads.push(Thread { id: log.thread, name: log.name.clone() });
-            timeline.replay_thread(thread, records);
+        for (thread, log) in logs.iter().enumerate() {
+            timeline.threads.push(Thread { id: log.id, name: log.name.clone() });
+            timeline.replay_thread(thread, &log.records);
         }
         // A second pass: the thread that submitted a task may have a later log than the one that ran it.
-        for (thread, (_, records)) in logs.iter().enumerate() {
-            records.iter().for_each(|record| timeline.apply_task_event(thread, *record));
+        for (thread, log) in logs.iter().enumerate() {
+            log.records.iter().for_each(|record| timeline.apply_task_event(thread, *record));
         }
-        logs.iter().flat_map(|(_, records)| records).for_each(|record| timeline.mark_dropped(*record));
+        logs.iter().flat_map(|log| &log.records).for_each(|record| timeline.mark_dropped(*record));
         timeline.extend_open_waits();
         let records =
-            logs.iter().enumerate().flat_map(|(thread, (_, records))| records.iter().map(move |r| (thread, *r)));
-        timeline.marks = Marks::of(records, texts, Interval { start: timeline.start, end: timeline.end });
+            logs.iter().enumerate().flat_map(|(thread, log)| log.records.iter().map(move |record| (thread, *record)));
+        timeline.marks = Marks::of(records, Interval { start: timeline.start, end: timeline.end });
         timeline.memory.sort_by_key(|(ns, ..)| *ns);
         timeline.calls.sort_by_key(|call| (call.interval.start, std::cmp::Reverse(call.interval.end)));
         timeline
@@ -163,6 +169,7 @@ impl Timeline {
     fn replay_thread(&mut self, thread: usize, records: &[TimedEvent]) {
         let mut open: Vec<Call> = Vec::new();
         let mut access: Option<BlockingAccess> = None;
+        // The task or access that a `Transfer` belongs to.
         let mut newest: Option<StreamPosition> = None;
         for TimedEvent { ns, event } in records.iter().copied() {
             let interval = Interval { start: ns, end: self.end };
@@ -174,7 +181,9 @@ impl Timeline {
                         call.blocked_ns += time;
                     }
                 }
-                TraceEvent::AccessStarted(name, transfer) => {
+                TraceEvent::AccessStarted(name) => {
+                    newest = None;
+                    let transfer = TransferSize::default();
                     access = Some(BlockingAccess { thread, name, transfer, interval, is_done: false })
                 }
                 TraceEvent::AccessFinished(is_done) => {
@@ -186,11 +195,11 @@ impl Timeline {
                     let row = StreamRow { device, is_graph_stream: is_graph_step, stream: at.stream };
                     self.tasks.insert((at.stream, at.sequence), Task::new(name, row, thread, ns));
                 }
-                TraceEvent::Transfer(transfer) => {
-                    if let Some(at) = newest {
-                        self.update(at, |task| task.transfer = transfer);
-                    }
-                }
+                TraceEvent::Transfer(transfer) => match (newest, &mut access) {
+                    (Some(at), _) => self.update(at, |task| task.transfer = transfer),
+                    (None, Some(access)) => access.transfer = transfer,
+                    (None, None) => {}
+                },
                 TraceEvent::Waits(_)
                 | TraceEvent::After(..)
                 | TraceEvent::Started(_)
@@ -254,6 +263,11 @@ impl Timeline {
         if let Some(task) = self.tasks.get_mut(&(at.stream, at.sequence)) {
             apply(task);
         }
+    }
+
+    /// Returns a name or the text of a mark.
+    pub(crate) fn text(&self, text: TextId) -> &str {
+        self.texts.get(text)
     }
 
     /// Returns the streams that had tasks, with their tasks in order.

@@ -3,20 +3,24 @@
 use crate::allocations::TransferSize;
 use softacl_engine::observer::StreamPosition;
 
+/// Number of a text in the table of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct TextId(pub(crate) u32);
+
 /// Something that happened. "Trace event", because an event is an `aclrtEvent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TraceEvent {
-    Entered(&'static str),
+    Entered(TextId),
     /// The innermost open call returned this code.
     Exited(i32),
     Submitted {
         at: StreamPosition,
-        name: &'static str,
+        name: TextId,
         device: u32,
         /// True for a step of a graph, on an internal stream.
         is_graph_step: bool,
     },
-    /// Size and route of the task in the preceding `Submitted`.
+    /// Size and route of the preceding `Submitted` or `AccessStarted` of the thread.
     Transfer(TransferSize),
     /// The task is a wait: for another task, or an external wait.
     Waits(StreamPosition),
@@ -27,28 +31,28 @@ pub(crate) enum TraceEvent {
     Failed(StreamPosition, i32),
     /// Every task up to this position that has not started was dropped.
     Dropped(StreamPosition),
-    AccessStarted(&'static str, TransferSize),
+    AccessStarted(TextId),
     /// True if the access succeeded.
     AccessFinished(bool),
     /// An asynchronous call waited for its stream, for this time in ns.
     Blocked(u64),
     /// Device, and bytes in use on it.
     Memory(u32, u64),
-    /// The program marked this time. The number is that of the text.
-    Marked(u32),
+    /// The program marked this time.
+    Marked(TextId),
     /// A range of the program begins.
     RangeOpened {
         range: u64,
-        text: u32,
+        text: TextId,
         is_nested: bool,
     },
     RangeClosed(u64),
     /// The program gave a text to a task.
-    Labeled(StreamPosition, u32),
+    Labeled(StreamPosition, TextId),
 }
 
 /// A trace event with its time.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimedEvent {
     /// Time since the log was created.
     pub(crate) ns: u64,

@@ -1,65 +1,80 @@
 //! The observer: writes a trace event for each engine callback that belongs on the timeline.
 
-use crate::allocations::{AllocationMap, Endpoint};
-use crate::chrome;
-use crate::log::{Log, LogSnapshot};
-use crate::marks::Texts;
+use crate::allocations::{Allocations, Endpoint};
+use crate::log::Log;
+use crate::names::Names;
+use crate::record::Slot;
+use crate::snapshot::LogSnapshot;
 use crate::summary::Summary;
-use crate::timeline::Timeline;
-use crate::trace_event::TraceEvent;
+use crate::trace;
+use crate::trace_event::{TextId, TraceEvent};
 use softacl_engine::observer::{
-    AccessKind, Advisory, FaultAction, Function, Mark, Object, Observer, Origin, StreamPosition, Submitted, TaskKind,
-    Touch, Window,
+    AccessKind, Advisory, BlockChange, BlockedOn, FaultAction, Function, Mark, Object, Observer, Origin,
+    StreamPosition, Submitted, TaskKind, Touch, Window,
 };
 use softacl_engine::{Error, MemoryKind};
-use softacl_sync::timed_lock::lock_with_timeout;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Default limit of stored trace events, about 256 MB.
-pub const DEFAULT_EVENT_LIMIT: u64 = 4_000_000;
+/// Default limit of stored trace events, 512 MiB.
+pub const DEFAULT_EVENT_LIMIT: u64 = 16 << 20;
 
-/// An engine observer that records trace events and writes them as one trace.
+/// Bytes of a trace event in a log.
+pub const RECORD_BYTES: u64 = size_of::<Slot>() as u64;
+
+/// An engine observer that records trace events in a log.
 #[derive(Debug)]
 pub struct Tracer {
     log: Log,
-    allocations: Mutex<AllocationMap>,
+    names: Names,
+    allocations: Allocations,
     /// Ids of internal streams that run the steps of graphs.
     graph_streams: Mutex<HashSet<u32>>,
-    /// Texts of marks.
-    texts: Mutex<Texts>,
-    /// When the log was created, since the Unix epoch. Aligns the traces of several processes.
-    start_time: Duration,
+    /// False until a graph was launched.
+    has_graph_streams: AtomicBool,
+    /// Numbers of the texts of marks.
+    texts: Mutex<HashMap<String, TextId>>,
 }
 
 impl Tracer {
-    /// Creates a tracer that stores at most `limit` trace events.
-    pub fn new(limit: u64) -> Tracer {
-        let start_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Tracer {
-            log: Log::new(limit),
-            allocations: Mutex::default(),
+    /// Creates a tracer that stores at most `limit` trace events in memory.
+    pub fn new(limit: u64) -> io::Result<Tracer> {
+        Tracer::with_log(Log::new(limit, None)?)
+    }
+
+    /// Creates a tracer that stores at most `limit` trace events in an empty file, from which `TraceWriter` reads
+    /// them, however the process ends.
+    pub fn with_file(limit: u64, file: File) -> io::Result<Tracer> {
+        Tracer::with_log(Log::new(limit, Some(file))?)
+    }
+
+    fn with_log(log: Log) -> io::Result<Tracer> {
+        Ok(Tracer {
+            log,
+            names: Names::new(),
+            allocations: Allocations::new(),
             graph_streams: Mutex::default(),
+            has_graph_streams: AtomicBool::new(false),
             texts: Mutex::default(),
-            start_time,
-        }
+        })
     }
 
     /// Writes the trace of everything recorded until now, with the summary in its last line.
     pub fn write(&self, to: &mut impl io::Write) -> io::Result<Summary> {
-        self.write_snapshot(self.snapshot()?, to)
+        trace::write(self.snapshot()?, to)
     }
 
     /// Writes the trace of everything recorded since `start`, a result of `now`. Tasks that were submitted before
     /// are left out.
     pub fn write_since(&self, start: u64, to: &mut impl io::Write) -> io::Result<Summary> {
         let mut snapshot = self.snapshot()?;
-        for (_, records) in &mut snapshot.threads {
-            records.retain(|record| record.ns >= start);
+        for thread in &mut snapshot.threads {
+            thread.records.retain(|record| record.ns >= start);
         }
-        self.write_snapshot(snapshot, to)
+        trace::write(snapshot, to)
     }
 
     /// The present time, in ns since the tracer was created.
@@ -67,30 +82,45 @@ impl Tracer {
         self.log.now()
     }
 
+    /// Records that the process ends in an orderly way.
+    pub fn end(&self) {
+        self.log.end();
+    }
+
     fn snapshot(&self) -> io::Result<LogSnapshot> {
         let exhausted = || io::Error::new(io::ErrorKind::OutOfMemory, "not enough memory to build the trace");
         self.log.read().ok_or_else(exhausted)
     }
 
-    fn write_snapshot(&self, snapshot: LogSnapshot, to: &mut impl io::Write) -> io::Result<Summary> {
-        // At process exit, a thread that will never run again may hold the lock.
-        let texts = lock_with_timeout(&self.texts).map_or_else(Vec::new, |texts| texts.all());
-        let timeline = Timeline::of(snapshot, texts);
-        let summary = Summary::of(&timeline);
-        chrome::write(&timeline, &summary, self.start_time, to)?;
-        Ok(summary)
+    fn name(&self, name: &'static str) -> TextId {
+        self.names.number(name, &self.log)
     }
 
-    fn texts(&self) -> MutexGuard<'_, Texts> {
-        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn allocations(&self) -> MutexGuard<'_, AllocationMap> {
-        self.allocations.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Number of a text of the program. Equal texts have one number.
+    fn text(&self, text: &str) -> TextId {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = texts.get(text) {
+            return *number;
+        }
+        let number = self.log.write_text(text);
+        texts.insert(text.to_owned(), number);
+        number
     }
 
     fn graph_streams(&self) -> MutexGuard<'_, HashSet<u32>> {
         self.graph_streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the bytes in use on a device. Called under the lock of the allocations, so that the values are in the
+    /// order of their times.
+    fn memory_changed(&self, used: Option<(u32, u64)>) {
+        if let Some((device, bytes)) = used {
+            self.log.write([TraceEvent::Memory(device, bytes)]);
+        }
+    }
+
+    fn is_graph_stream(&self, stream: u32) -> bool {
+        self.has_graph_streams.load(Ordering::Acquire) && self.graph_streams().contains(&stream)
     }
 }
 
@@ -100,15 +130,15 @@ impl Observer for Tracer {
     }
 
     fn attached(&self, pinned: Window) {
-        self.allocations().attach(pinned);
+        self.allocations.change(|map| map.attach(pinned), drop);
     }
 
     fn entered(&self, function: &'static Function) {
-        self.log.write([TraceEvent::Entered(function.name)]);
+        self.log.enter(self.name(function.name));
     }
 
     fn exited(&self, code: i32) {
-        self.log.write([TraceEvent::Exited(code)]);
+        self.log.exit(code);
     }
 
     /// Ignored: `exited` receives the code.
@@ -117,35 +147,40 @@ impl Observer for Tracer {
     fn finalized(&self, _is_final: bool) {}
 
     fn submitted(&self, task: &Submitted<'_>) {
-        let is_graph_step = self.graph_streams().contains(&task.at.stream);
-        let submitted =
-            TraceEvent::Submitted { at: task.at, name: task.kind.name(), device: task.device, is_graph_step };
+        let is_graph_step = self.is_graph_stream(task.at.stream);
+        let submitted = TraceEvent::Submitted {
+            at: task.at,
+            name: self.name(task.kind.name()),
+            device: task.device,
+            is_graph_step,
+        };
         match (task.touches, task.after, task.is_external_wait) {
-            ([], None, false) => self.log.write([submitted]),
-            ([], None, true) => self.log.write([submitted, TraceEvent::Waits(task.at)]),
+            ([], None, false) => _ = self.log.write([submitted]),
+            ([], None, true) => _ = self.log.write([submitted, TraceEvent::Waits(task.at)]),
             ([], Some(after), _) => {
                 self.log.write([submitted, TraceEvent::Waits(task.at), TraceEvent::After(task.at, after)]);
             }
             (touches, ..) => {
-                let mut transfer = self.allocations().transfer(touches);
+                let mut transfer = self.allocations.transfer(touches);
                 // A staged copy has no source touch: its source, host memory, was read at submit.
                 if transfer.route.source.is_none() && task.kind == TaskKind::Copy {
                     transfer.route.source = Some(Endpoint::Host);
                 }
-                self.log.write([submitted, TraceEvent::Transfer(transfer)]);
+                self.log.submit(submitted, transfer);
             }
         }
     }
 
     fn launched(&self, graph_streams: &[u32], join: Option<StreamPosition>) {
         self.graph_streams().extend(graph_streams);
+        self.has_graph_streams.store(true, Ordering::Release);
         if let Some(join) = join {
             self.log.write([TraceEvent::Waits(join)]);
         }
     }
 
     fn started(&self, at: StreamPosition) {
-        self.log.write([TraceEvent::Started(at)]);
+        self.log.start(at);
     }
 
     fn failed(&self, at: StreamPosition, error: &Error) {
@@ -153,7 +188,7 @@ impl Observer for Tracer {
     }
 
     fn finished(&self, at: StreamPosition) {
-        self.log.write([TraceEvent::Finished(at)]);
+        self.log.finish(at);
     }
 
     /// Ignored: the task is on the timeline from its start to its end.
@@ -170,9 +205,12 @@ impl Observer for Tracer {
 
     fn waited(&self, _at: StreamPosition) {}
 
+    /// Nothing to do: the call that waits is on the timeline.
+    fn blocked(&self, _on: BlockedOn) {}
+
     fn access_started(&self, kind: AccessKind, touches: &[Touch]) {
-        let transfer = self.allocations().transfer(touches);
-        self.log.write([TraceEvent::AccessStarted(kind.name(), transfer)]);
+        let transfer = self.allocations.transfer(touches);
+        self.log.write([TraceEvent::AccessStarted(self.name(kind.name())), TraceEvent::Transfer(transfer)]);
     }
 
     fn access_finished(&self, _touches: &[Touch], is_done: bool) {
@@ -180,18 +218,11 @@ impl Observer for Tracer {
     }
 
     fn allocated(&self, kind: MemoryKind, start: usize, size: usize) {
-        // Logged under the lock, so that the values are in the order of their times.
-        let mut allocations = self.allocations();
-        if let Some((device, bytes)) = allocations.allocated(kind, start, size) {
-            self.log.write([TraceEvent::Memory(device, bytes)]);
-        }
+        self.allocations.change(|map| map.allocated(kind, start, size), |used| self.memory_changed(used));
     }
 
     fn freed(&self, _kind: MemoryKind, start: usize) {
-        let mut allocations = self.allocations();
-        if let Some((device, bytes)) = allocations.freed(start) {
-            self.log.write([TraceEvent::Memory(device, bytes)]);
-        }
+        self.allocations.change(|map| map.freed(start), |used| self.memory_changed(used));
     }
 
     fn registered(&self, _start: usize, _size: usize) {}
@@ -199,7 +230,9 @@ impl Observer for Tracer {
 
     /// The id may have belonged to a graph stream before.
     fn created(&self, object: Object, _origin: Origin) {
-        if let Object::Stream(stream) = object {
+        if let Object::Stream(stream) = object
+            && self.has_graph_streams.load(Ordering::Acquire)
+        {
             self.graph_streams().remove(&stream);
         }
     }
@@ -207,13 +240,16 @@ impl Observer for Tracer {
     fn ending(&self, _object: Object, _by_force: bool) {}
 
     fn device_cleared(&self, device: u32) {
-        let mut allocations = self.allocations();
-        allocations.cleared(device);
-        self.log.write([TraceEvent::Memory(device, 0)]);
+        self.allocations.change(|map| map.cleared(device), |()| self.memory_changed(Some((device, 0))));
     }
 
+    /// Ignored: the memory around a block stays allocated, and mappings are reported as allocations.
+    fn block_changed(&self, _change: BlockChange, _at: Option<StreamPosition>) {}
+    fn mapped(&self, _start: usize, _size: usize, _physical: usize) {}
+    fn shared(&self, _physical: usize) {}
+
     fn marked(&self, mark: &Mark<'_>) {
-        let text = |text: &str| self.texts().number(text);
+        let text = |text: &str| self.text(text);
         self.log.write([match *mark {
             Mark::Point(name) => TraceEvent::Marked(text(name)),
             Mark::Opened { range, text: name, is_nested } => {
