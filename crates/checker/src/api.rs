@@ -49,6 +49,11 @@ impl ApiFunction {
         self.0.family == Family::ResetDevice
     }
 
+    /// Drops tasks on request (L1). `aclrtDestroyStreamForce` is the end of a stream instead.
+    pub(crate) fn aborts_tasks(self) -> bool {
+        matches!(self.name(), "aclrtStreamAbort" | "aclrtDeviceTaskAbort")
+    }
+
     /// Allocates or frees memory: the program reacts to a failed allocation (R1).
     pub(crate) fn manages_memory(self) -> bool {
         matches!(self.0.family, Family::Allocation | Family::Free)

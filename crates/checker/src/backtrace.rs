@@ -39,21 +39,6 @@ impl RawBacktrace {
         RawBacktrace { addresses, python }
     }
 
-    /// Captures the backtrace of interrupted code. Called in a signal handler; allocates.
-    pub(crate) fn interrupted(code: usize) -> RawBacktrace {
-        let python = python::lines_outside_call();
-        if !python.is_empty() {
-            return RawBacktrace { addresses: Arc::default(), python };
-        }
-        let (mut addresses, count) = addresses();
-        // The frames before it are the handler. `+ 1` because symbolization subtracts 1 from return addresses.
-        let from = addresses[..count].iter().position(|address| *address == code);
-        if let Some(from) = from {
-            addresses[from] += 1;
-        }
-        RawBacktrace { addresses: addresses[from.unwrap_or(0)..count].into(), python }
-    }
-
     pub(crate) fn is_python(&self) -> bool {
         !self.python.is_empty()
     }
@@ -108,14 +93,54 @@ impl RawBacktrace {
     }
 }
 
+/// The backtrace of code that a signal interrupted. Capturing it allocates nothing, except under Python, whose own
+/// signal handlers run between two instructions of the interpreter.
+pub(crate) struct InterruptedBacktrace {
+    addresses: [usize; MAX_FRAMES],
+    from: usize,
+    count: usize,
+    python: Box<[python::Line]>,
+}
+
+impl InterruptedBacktrace {
+    /// Captures the backtrace of the code at an address, in the handler of the signal that interrupted it.
+    pub(crate) fn capture(code: usize) -> InterruptedBacktrace {
+        let python = python::lines_outside_call();
+        if !python.is_empty() {
+            return InterruptedBacktrace { addresses: [0; MAX_FRAMES], from: 0, count: 0, python };
+        }
+        let (mut addresses, count) = addresses();
+        // The frames before it are the handler. `+ 1` because symbolization subtracts 1 from return addresses.
+        let from = addresses[..count].iter().position(|address| *address == code);
+        if let Some(from) = from {
+            addresses[from] += 1;
+        }
+        InterruptedBacktrace { addresses, from: from.unwrap_or(0), count, python }
+    }
+}
+
+impl From<InterruptedBacktrace> for RawBacktrace {
+    fn from(captured: InterruptedBacktrace) -> RawBacktrace {
+        RawBacktrace { addresses: captured.addresses[captured.from..captured.count].into(), python: captured.python }
+    }
+}
+
 /// True for frames of the runtime library and of the interposer. If the runtime is linked statically, only the API
 /// function's name identifies its frames.
 fn is_runtime_frame(frame: &Frame) -> bool {
+    frame.module.as_ref().is_some_and(is_runtime_module)
+}
+
+/// True if a function belongs to the runtime library or to the interposer.
+pub(crate) fn is_runtime_address(address: usize) -> bool {
+    module(address).0.as_ref().is_some_and(is_runtime_module)
+}
+
+fn is_runtime_module(module_name: &String) -> bool {
     static RUNTIME: OnceLock<Option<String>> = OnceLock::new();
     let runtime =
         RUNTIME.get_or_init(|| module(is_runtime_frame as *const () as usize).0.filter(|name| name.contains(".so")));
-    let is_runtime = |module: &String| runtime.as_ref() == Some(module) || module.ends_with(INTERPOSER);
-    frame.module.as_ref().is_some_and(is_runtime)
+    runtime.as_ref() == Some(module_name) || module_name.ends_with(INTERPOSER)
 }
 
 /// File name of the interposer library.
@@ -223,20 +248,34 @@ const MAX_FRAME_BYTES: usize = 256 << 10;
 
 /// Cache of symbolized frames for one report. Most operations come from few call sites.
 #[derive(Debug, Default)]
-pub(crate) struct SymbolCache(HashMap<usize, Vec<Frame>>);
+pub(crate) struct SymbolCache {
+    frames: HashMap<usize, Vec<Frame>>,
+    /// Frames have a module and an offset only, which takes no time.
+    is_brief: bool,
+}
 
 impl SymbolCache {
+    pub(crate) fn new(is_brief: bool) -> SymbolCache {
+        SymbolCache { frames: HashMap::new(), is_brief }
+    }
+
     /// Frames at a return address: more than one if calls were inlined.
     fn at(&mut self, address: usize) -> &[Frame] {
-        self.0.entry(address).or_insert_with(|| symbolize(address))
+        let is_brief = self.is_brief;
+        self.frames.entry(address).or_insert_with(|| if is_brief { locate(address) } else { symbolize(address) })
     }
+}
+
+fn locate(address: usize) -> Vec<Frame> {
+    let (module, offset) = module(address);
+    vec![Frame { module, offset, ..Frame::default() }]
 }
 
 fn symbolize(address: usize) -> Vec<Frame> {
     let (module, offset) = module(address);
     let mut frames = Vec::new();
-    // The call instruction precedes the return address.
-    backtrace::resolve((address - 1) as *mut c_void, |symbol| {
+    // Resolves the byte before the address, because the call instruction precedes the return address.
+    backtrace::resolve(address as *mut c_void, |symbol| {
         frames.push(Frame {
             function: symbol.name().map(|name| readable(&name)),
             file: symbol.filename().map(|path| path.display().to_string()),
@@ -285,6 +324,22 @@ mod tests {
         let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| file.ends_with("backtrace.rs"));
         assert!(frames.iter().filter(own).any(|frame| frame.line == Some(line)), "{frames:#?}");
         assert_eq!(backtrace.key(), backtrace.clone().key());
+    }
+
+    #[test]
+    fn interrupted_instruction_is_not_the_one_before_it() {
+        #[inline(never)]
+        extern "C" fn interrupted() -> u32 {
+            std::hint::black_box(7)
+        }
+        let line = line!() - 3;
+        let code = interrupted as *const () as usize;
+        let mut captured = InterruptedBacktrace::capture(code);
+        // As if its first instruction had been interrupted.
+        (captured.addresses[0], captured.from, captured.count) = (code + 1, 0, 1);
+        let backtrace = RawBacktrace::from(captured);
+        let frames = symbolize(backtrace.addresses[0]);
+        assert!(frames.iter().any(|frame| frame.line.is_some_and(|at| at.abs_diff(line) <= 1)), "{frames:#?}");
     }
 
     /// Alternates between two callers: the cached unwind must equal a fresh one.

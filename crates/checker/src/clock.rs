@@ -69,9 +69,14 @@ impl StreamClocks {
         self.history.drain(..newest);
     }
 
-    fn at(&self, sequence: u64) -> VectorClock {
+    /// The clock of a task, as far as it is stored.
+    fn last_until(&self, sequence: u64) -> Option<&VectorClock> {
         let after = self.history.partition_point(|(from, _)| *from <= sequence);
-        after.checked_sub(1).map(|index| self.history[index].1.clone()).unwrap_or_default()
+        after.checked_sub(1).map(|index| &self.history[index].1)
+    }
+
+    fn at(&self, sequence: u64) -> VectorClock {
+        self.last_until(sequence).cloned().unwrap_or_default()
     }
 }
 
@@ -172,6 +177,11 @@ impl Clocks {
             clocks.history.retain(|(from, _)| *from <= done);
         }
         self.host.advance(at);
+    }
+
+    /// Clock of a task without the task itself and those before it in its stream.
+    pub(crate) fn ahead_of(&self, at: StreamPosition) -> Option<&VectorClock> {
+        self.streams.get(&at.stream)?.last_until(at.sequence)
     }
 
     /// Clock of a task: the task itself and everything that happens before it.

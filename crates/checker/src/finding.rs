@@ -1,8 +1,10 @@
 //! Findings as data. Rendering is in `report`.
 
+pub use crate::finding_id::FindingId;
+use crate::picture::Picture;
 use crate::source_path;
+use crate::unjudged::Unjudged;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Findings of one process, and the run they come from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,50 +24,17 @@ pub struct Report {
     /// Limits of the report, such as memory that could not be protected.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// What could not be judged, one entry per reason.
+    #[serde(default)]
+    pub unjudged: Vec<Unjudged>,
     /// Fault-injection summary, one line per rule.
     #[serde(default)]
     pub faults: Vec<String>,
+    /// Who waited for whom when the process was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Picture>,
     /// Operations of the streams and threads that findings name, oldest first, for the timeline.
     pub timeline: Vec<ReportedOperation>,
-}
-
-/// Id of a kind of finding. `report::finding_kind` says what each one means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FindingId {
-    H1,
-    H2,
-    H3,
-    S1,
-    S2,
-    S3,
-    L1,
-    L2,
-    L3,
-    L4,
-    C1,
-    C2,
-    C3,
-    K1,
-    P1,
-    B1,
-    B2,
-    B3,
-    B4,
-    B5,
-    A1,
-    A2,
-    M1,
-    M2,
-    U1,
-    O1,
-    D1,
-    R1,
-}
-
-impl fmt::Display for FindingId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
 }
 
 /// Severity of a finding. Proven findings sort first.
@@ -191,7 +160,36 @@ impl Participant {
     }
 }
 
+/// Beginnings of the file names of system libraries: reports show the program that called them.
+const SYSTEM_LIBRARIES: [&str; 12] = [
+    "libc.so",
+    "libc-2",
+    "libm.so",
+    "libpthread",
+    "librt.so",
+    "libdl.so",
+    "ld-linux",
+    "libstdc++",
+    "libc++",
+    "libgcc_s",
+    "libpython",
+    "linux-vdso",
+];
+
 impl Frame {
+    /// The name of the system library or standard library that the frame belongs to. `None` for code of the program.
+    pub fn library(&self) -> Option<String> {
+        let is_below = |directory: &str| self.file.as_deref().is_some_and(|file| file.starts_with(directory));
+        if is_below("/rustc/") {
+            return Some("the Rust standard library".to_owned());
+        }
+        if is_below("/usr/include/c++/") {
+            return Some("the C++ standard library".to_owned());
+        }
+        let name = self.module.as_deref()?.rsplit('/').next()?;
+        SYSTEM_LIBRARIES.iter().any(|library| name.starts_with(library)).then(|| name.to_owned())
+    }
+
     /// Stable text of the frame, equal in every process that runs this code.
     fn site(&self) -> String {
         match (&self.file, self.line, &self.module) {
@@ -204,9 +202,13 @@ impl Frame {
 }
 
 impl Backtrace {
-    /// The innermost frame with a file and a line, or else the innermost frame.
+    /// The frame that leads: the innermost one of the program, with a line if there is one. A frame of a system library
+    /// leads only if there is no other.
     pub fn best(&self) -> Option<&Frame> {
-        self.frames.iter().find(|frame| frame.line.is_some()).or(self.frames.first())
+        let program = || self.frames.iter().filter(|frame| frame.library().is_none());
+        let has_line = |frame: &&Frame| frame.line.is_some();
+        let lead = program().find(has_line).or_else(|| program().next());
+        lead.or_else(|| self.frames.iter().find(has_line)).or(self.frames.first())
     }
 }
 

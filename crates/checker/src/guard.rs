@@ -1,92 +1,77 @@
-//! The guard: page protection on pinned memory that copies in flight use.
+//! The guard: page protection on host memory that copies in flight use.
 //!
 //! While a copy that writes a page is in flight, the program cannot access the page. While copies only read it, the
-//! page is read-only. The engine uses a second mapping of the same memory and is not affected. An access faults: the
-//! handler records it, saves the contents of a source page, unprotects the page and lets the program continue. The
-//! next call protects the page again.
+//! page is read-only. The engine uses a second mapping of pinned memory and is not affected; registered memory has
+//! none, so its pages are opened while a task runs (`open`, `close`). An access faults: the handler records it, saves
+//! the contents of a source page, unprotects the page and lets the program continue. The next call protects the page
+//! again.
 //!
-//! Precision: an access counts if its first byte is in flight. Other bytes of the page belong to the program: the
-//! page is unprotected for the one instruction and then protected again, at most `MAX_STEPS` times between two calls;
-//! after that it stays unprotected until the next call. It also stays unprotected until the next call after an access
-//! that counts.
+//! Precision: an access counts if its first byte is in flight, except for loads of string functions, which read ahead
+//! (`scanners`). Other bytes of the page belong to the program: the page is unprotected for the one instruction and
+//! then protected again, at most `MAX_STEPS` times between two calls. After that the contents are saved and the page
+//! stays unprotected until the next call: what changed in between is found by comparing. It also stays unprotected
+//! until the next call after an access that counts.
 //!
-//! A system call that receives a protected page fails with EFAULT instead of faulting, unless the interposer reports
-//! the buffer first (`syscall_access`). Pages with objects on which threads block are exempt from protection
-//! permanently (`exempt`): the kernel accesses them repeatedly while a thread waits. No other file changes page
-//! protection.
+//! A system call that receives a protected page fails with EFAULT instead of faulting, unless the interposer announces
+//! the buffer first (`begin_system_access`). Pages with objects on which threads block are exempt from protection
+//! permanently (`exempt`): the kernel accesses them repeatedly while a thread waits.
 //!
 //! # Signal handler
 //!
-//! `touched` and `stepped` run in the SIGSEGV and SIGTRAP handlers. They are not async-signal-safe in general:
+//! `touched` and `stepped` run in the SIGSEGV and SIGTRAP handlers. The faulting instruction may be part of a signal
+//! handler of the program, which may have interrupted any code:
 //!
-//! - They lock `subranges`, `accesses` and `unprotected`, one at a time, and call `mprotect`.
-//! - They allocate: the list of unprotected pages may grow, and an access that counts adds its record, its backtrace,
-//!   and a copy of the page if a copy in flight reads it.
-//! - In a Python process they may call the interpreter, or wait up to `FRAME_TIMEOUT` for the helper thread that reads
-//!   the frames.
+//! - The allocator: nothing is allocated. Accesses and unprotected pages go into logs of fixed size (`SignalLog`).
+//! - The runtime, which may hold any lock: `is_interrupted` is true, no lock is taken, and the access is not judged.
+//!   Otherwise `subranges` and the list of registered areas are locked, one at a time.
+//! - In a Python process the interpreter may be called, or the handler waits up to `FRAME_TIMEOUT` for the helper
+//!   thread that reads the frames. Signal handlers of Python run between two instructions of the interpreter.
 //!
-//! This is sound because the faulting instruction accesses pinned memory at a program address. The checker never does
-//! that while it holds one of these locks (it reads through the mapping of the engine), and the allocator keeps no data
-//! in pinned memory. A program whose allocator does violates this assumption. All asynchronous signals are blocked
-//! during the handler.
+//! The checker itself never faults on watched memory: it reads through another door. The allocator keeps no data in
+//! the watched pages: the interposer reports registered memory that is freed before the allocator gets it back. A
+//! program whose allocator violates this assumption may hang. Asynchronous signals are blocked during the handler.
 
+mod area;
+mod fault_record;
+mod registered;
+mod scanners;
+mod system_access;
+
+pub(crate) use area::PAGE;
+use area::{Area, Door, PageRun, WRITER};
+use fault_record::{FaultHead, FaultRecord};
+use registered::RegisteredAreas;
+use scanners::Scanners;
+
+use crate::accessed_pages::AccessedPages;
+use crate::backtrace::InterruptedBacktrace;
+use crate::host_access::{AccessType, FUNCTION, HostAccess};
 use crate::{backtrace, call};
-use softacl_engine::observer::{FaultAction, Mode, StreamPosition, Touch, Window};
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use softacl_engine::SignalLog;
+use softacl_engine::observer::{FaultAction, Touch, Window};
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::convert::identity;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-pub(crate) const PAGE: usize = 4096;
-/// Use counts of a page: the low half counts copies in flight that read it, the high half those that write it.
-const READER: u64 = 1;
-const WRITER: u64 = 1 << 32;
-/// Flag next to the counts: the page is not protected until its memory is freed.
-const EXEMPT: u64 = 1 << 63;
-/// Number of pages that share a count in addition to their own. A copy that covers a whole block is counted once, so
-/// that large copies are cheap.
-const BLOCK_PAGES: usize = 64;
-/// Copies of at least this length get huge pages: protecting 256 small pages takes as long as copying half of their
-/// bytes.
-const MIN_HUGE_COPY: usize = 512 << 10;
-const HUGE_PAGE: usize = 2 << 20;
-/// Maximum number of huge pages that are requested. An allocation may leave half of one unused.
-const MAX_HUGE_PAGES: usize = 1024;
-/// `MADV_COLLAPSE`, available since Linux 6.1.
-const COLLAPSE: i32 = 25;
 /// Maximum number of accesses that are recorded between two calls.
 const MAX_ACCESSES: usize = 4096;
+/// Maximum number of pages that are protected again by the next call.
+const MAX_UNPROTECTED: usize = 1 << 16;
 /// Maximum number of instructions outside the bytes in flight that are single-stepped between two calls. Each takes
 /// two signals, about 25 microseconds.
 const MAX_STEPS: u32 = 500;
 /// Width of the widest store instruction.
 pub(crate) const MAX_STORE: usize = 64;
+/// Faults of one instruction on memory that no copy uses, after which they are not the guard's.
+const MAX_REPEATS: u32 = 100;
 
 thread_local! {
-    /// The host-function task that this thread executes.
-    pub(crate) static FUNCTION: Cell<Option<StreamPosition>> = const { Cell::new(None) };
     /// The page that is unprotected for the instruction that this thread single-steps.
     static STEPPED: Cell<Option<usize>> = const { Cell::new(None) };
-}
-
-/// A host access that hit a protected page.
-#[derive(Debug)]
-pub(crate) struct HostAccess {
-    /// Position in the global order of operations. Assigned before the page is read.
-    pub(crate) sequence: u64,
-    pub(crate) address: usize,
-    pub(crate) is_write: bool,
-    pub(crate) backtrace: backtrace::RawBacktrace,
-    pub(crate) when: Instant,
-    pub(crate) thread: u32,
-    pub(crate) function: Option<StreamPosition>,
-    /// The function that passed the memory to a system call, if any.
-    pub(crate) call: Option<&'static str>,
-    /// Contents of the page before the access. Empty if no copy in flight reads the page.
-    pub(crate) before: Box<[u8]>,
+    /// The last fault on memory that no copy uses, and how often it was repeated.
+    static REPEATED: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
 }
 
 /// Bytes of a page used by copies in flight that do not use the whole page.
@@ -98,171 +83,169 @@ struct PageSubrange {
     count: u32,
 }
 
-/// Adjacent pages that copies mostly cover together.
-#[derive(Debug)]
-struct Block {
-    /// Use counts of copies that cover the whole block.
-    state: AtomicU64,
-    /// Number of pages with use counts of copies that cover the block only partly.
-    single: AtomicU32,
-}
-
-/// Page protection of the pinned memory of one machine.
+/// Page protection of the host memory of one machine.
 pub(crate) struct Guard {
-    window: Window,
-    /// Use counts per page, without those of the block.
-    pages: &'static [AtomicU64],
-    blocks: &'static [Block],
+    pinned: Area,
+    registered: RegisteredAreas,
+    scanners: Scanners,
+    /// The process that the machine belongs to.
+    process: u32,
+    /// Number of accesses of forked children to pages that were in flight when they were forked. In memory that all
+    /// these processes share.
+    pub(crate) child_accesses: &'static AtomicU64,
     /// Partly used bytes by page, sorted by bounds. Copies that cover the whole page are not included.
     subranges: Mutex<BTreeMap<usize, Vec<PageSubrange>>>,
     /// Instructions single-stepped since the last call.
     steps: AtomicU32,
+    /// Accesses that faulted.
+    faults: SignalLog<FaultRecord>,
+    /// Accesses that did not fault: those of system calls and of the C library.
     accesses: Mutex<Vec<HostAccess>>,
     /// Sequence number of the last access that exceeded the buffer, or 0.
     last_dropped: AtomicU64,
     /// Set after everything that the next call must process: accesses, steps, unprotected pages.
     has_pending: AtomicBool,
-    /// Huge pages that were requested, whether the kernel provided them or not.
-    huge: Mutex<BTreeSet<usize>>,
-    /// For allocations with dedicated huge pages: the page after the allocation, and the page after its last huge
-    /// page. The pages between them are unused and are protected together with the allocation.
-    tails: Mutex<BTreeMap<usize, usize>>,
     /// Pages that stay unprotected until the next call.
-    unprotected: Mutex<Vec<usize>>,
-    /// Set if the kernel refused to protect more pages.
-    pub(crate) is_exhausted: AtomicBool,
+    unprotected: SignalLog<usize>,
+    /// Number of accesses by signal handlers of the program that interrupted the runtime.
+    pub(crate) interrupting: AtomicU64,
+    /// True if accesses next to bytes in flight are single-stepped. Not under a debugger, which keeps the traps.
+    can_step: bool,
+    /// Number of pages that were left unprotected because of a debugger.
+    pub(crate) unstepped: AtomicU64,
+    pub(crate) accessed: AccessedPages,
+    /// Number of pages that were left unprotected after `MAX_STEPS`.
+    pub(crate) pages_left_open: AtomicU64,
 }
 
 impl Guard {
     pub(crate) fn new(window: Window) -> Guard {
-        let pages = zeroed(window.len / PAGE);
-        let blocks = zeroed((window.len / PAGE).div_ceil(BLOCK_PAGES));
         Guard {
-            window,
-            pages,
-            blocks,
+            pinned: Area::new(window, Door::Mapping, false),
+            registered: RegisteredAreas::default(),
+            scanners: Scanners::find(),
+            process: std::process::id(),
+            child_accesses: shared_counter(),
             subranges: Mutex::default(),
             steps: AtomicU32::new(0),
+            faults: SignalLog::new(MAX_ACCESSES),
             accesses: Mutex::default(),
             last_dropped: AtomicU64::new(0),
             has_pending: AtomicBool::new(false),
-            huge: Mutex::default(),
-            tails: Mutex::default(),
-            unprotected: Mutex::default(),
-            is_exhausted: AtomicBool::new(false),
+            unprotected: SignalLog::new(MAX_UNPROTECTED),
+            interrupting: AtomicU64::new(0),
+            can_step: cfg!(target_arch = "x86_64") && !is_debugged(),
+            unstepped: AtomicU64::new(0),
+            accessed: AccessedPages::default(),
+            pages_left_open: AtomicU64::new(0),
         }
     }
 
+    /// True if an address is in watched memory.
     pub(crate) fn contains(&self, address: usize) -> bool {
-        address.wrapping_sub(self.window.start) < self.window.len
+        self.pinned.contains(address) || self.registered.at(address).is_some()
     }
 
-    /// Page indexes of the part of a range that lies in pinned memory.
-    fn span(&self, start: usize, len: usize) -> std::ops::Range<usize> {
-        if !self.contains(start) || len == 0 {
-            return 0..0;
+    /// The watched area that contains an address.
+    fn area(&self, address: usize) -> Option<&Area> {
+        if self.pinned.contains(address) { Some(&self.pinned) } else { self.registered.at(address) }
+    }
+
+    /// The watched areas that a range meets.
+    fn areas(&self, start: usize, len: usize) -> impl Iterator<Item = &Area> {
+        let pinned = Some(&self.pinned).filter(|area| !area.clip(start, len).is_empty());
+        let registered = if pinned.is_some() { Vec::new() } else { self.registered.meeting(start, len) };
+        pinned.into_iter().chain(registered)
+    }
+
+    /// The parts of a range that are watched.
+    pub(crate) fn watched_parts(&self, start: usize, len: usize) -> Vec<std::ops::Range<usize>> {
+        self.areas(start, len).map(|area| area.clip(start, len)).collect()
+    }
+
+    /// The parts of host memory whose changes the guard does not see: those outside the watched areas, pages with
+    /// objects on which threads block, and memory that has another mapping.
+    pub(crate) fn unseen_parts(&self, touch: &Touch) -> Vec<std::ops::Range<usize>> {
+        let mut unseen = Vec::new();
+        let mut from = touch.address;
+        for area in self.areas(touch.address, touch.len) {
+            let part = area.clip(touch.address, touch.len);
+            unseen.push(from..part.start);
+            unseen.extend(area.unseen_parts(touch.address, touch.len));
+            from = part.end;
         }
-        let offset = start - self.window.start;
-        offset / PAGE..((offset + len).div_ceil(PAGE)).min(self.pages.len())
+        unseen.push(from..touch.address + touch.len);
+        unseen.retain(|part| !part.is_empty());
+        unseen
+    }
+
+    /// True if every access to memory of a task is seen, as in most pinned memory.
+    pub(crate) fn sees_all_of(&self, touch: &Touch) -> bool {
+        self.pinned.contains(touch.address) && !self.pinned.has_exempt_pages()
+    }
+
+    /// True if an address is in memory that has another mapping.
+    pub(crate) fn is_shared(&self, address: usize) -> bool {
+        self.area(address).is_some_and(|area| area.is_shared)
+    }
+
+    /// Watches registered memory, as far as it consists of whole pages. Returns `false` if nothing of it is watched.
+    pub(crate) fn register(&self, start: usize, size: usize) -> bool {
+        self.registered.add(start, size)
+    }
+
+    /// Stops watching registered memory.
+    pub(crate) fn unregister(&self, start: usize, size: usize) {
+        self.clear(start, size);
+        self.registered.remove(start);
+    }
+
+    /// Number of pages that the kernel refused to protect.
+    pub(crate) fn refused_pages(&self) -> u64 {
+        let refused = |area: &Area| area.refused_pages.load(Ordering::Relaxed);
+        refused(&self.pinned) + self.registered.all().into_iter().map(refused).sum::<u64>()
+    }
+
+    /// Prepares the mapping of an allocation of pinned memory.
+    pub(crate) fn isolate(&self, start: usize, size: usize) {
+        self.pinned.isolate(start, size);
     }
 
     /// Counts a copy in flight and protects its pages.
     pub(crate) fn add(&self, touch: &Touch) {
-        let one = if touch.mode == Mode::Read { READER } else { WRITER };
-        // The subranges come before the protection: the fault handler reads them.
-        for page in self.edges(touch) {
-            let (from, to) = covered(touch, page);
-            let mut subranges = self.subranges();
-            let all = subranges.entry(page).or_default();
-            match all.binary_search_by_key(&(from, to), PageSubrange::bounds) {
-                Ok(known) => all[known].count += 1,
-                Err(index) => all.insert(index, PageSubrange { from, to, count: 1 }),
-            }
-        }
-        if touch.len >= MIN_HUGE_COPY && self.contains(touch.address) {
-            self.request_huge_pages(touch);
-        }
-        self.update(self.span(touch.address, touch.len), |state| state + one, identity);
-    }
-
-    /// Separates a large allocation from the mappings of its neighbors, so that the kernel neither splits nor merges
-    /// mappings when its protection changes. The unused pages next to it get `PROT_WRITE`, which has the effect of
-    /// read and write but is a different value.
-    pub(crate) fn isolate(&self, start: usize, size: usize) {
-        if size < MIN_HUGE_COPY || !self.contains(start) {
-            return;
-        }
-        let first = (start - self.window.start) / PAGE;
-        let mut after = (start + size - self.window.start).div_ceil(PAGE);
-        if size >= HUGE_PAGE / 2 && start.is_multiple_of(HUGE_PAGE) {
-            let end = after.next_multiple_of(HUGE_PAGE / PAGE);
-            self.tails().insert(after, end);
-            after = end;
-        }
-        for page in [first.checked_sub(1), Some(after).filter(|page| *page < self.pages.len())].into_iter().flatten() {
-            self.protect(page..page + 1, libc::PROT_WRITE);
-        }
-    }
-
-    /// Requests huge pages for a large range, once per huge page. This only affects speed.
-    fn request_huge_pages(&self, touch: &Touch) {
-        let first = (touch.address - self.window.start) / HUGE_PAGE;
-        let last = (touch.address + touch.len - 1 - self.window.start).min(self.window.len - 1) / HUGE_PAGE;
-        let mut huge = self.huge.lock().unwrap_or_else(PoisonError::into_inner);
-        for index in (first..=last).filter(|index| (index + 1) * HUGE_PAGE <= self.window.len) {
-            if huge.len() < MAX_HUGE_PAGES && huge.insert(index) {
-                let program = self.window.start + index * HUGE_PAGE;
-                for start in [program.wrapping_add_signed(self.window.shift), program] {
-                    // SAFETY: part of a mapping of the window; the call preserves the contents.
-                    unsafe { libc::madvise(start as *mut _, HUGE_PAGE, COLLAPSE) };
+        for area in self.areas(touch.address, touch.len) {
+            let touch = clipped(area, touch);
+            area.exempt_inaccessible(touch.address, touch.len);
+            // The subranges come before the protection: the fault handler reads them.
+            for page in edges(&touch) {
+                let (from, to) = covered(&touch, page);
+                let mut subranges = self.subranges();
+                let all = subranges.entry(page).or_default();
+                match all.binary_search_by_key(&(from, to), PageSubrange::bounds) {
+                    Ok(known) => all[known].count += 1,
+                    Err(index) => all.insert(index, PageSubrange { from, to, count: 1 }),
                 }
             }
+            area.add(&touch);
         }
     }
 
-    fn tails(&self) -> MutexGuard<'_, BTreeMap<usize, usize>> {
-        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Pages that a touch covers only partly.
-    fn edges(&self, touch: &Touch) -> impl Iterator<Item = usize> + use<> {
-        let (first, last) = (touch.address / PAGE * PAGE, (touch.address + touch.len.max(1) - 1) / PAGE * PAGE);
-        let touch = *touch;
-        let is_pinned = self.contains(touch.address) && touch.len > 0;
-        let whole = move |page: usize| covered(&touch, page) == (page, page + PAGE);
-        let second = (first != last).then_some(last);
-        [Some(first), second].into_iter().flatten().filter(move |page| is_pinned && !whole(*page))
-    }
-
-    fn subranges(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<PageSubrange>>> {
-        self.subranges.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// First byte in flight in `start..end`, which lies in one page.
-    fn first_in_flight(&self, start: usize, end: usize) -> Option<usize> {
-        let page = start - start % PAGE;
-        let subranges = self.subranges();
-        let all = subranges.get(&page).map_or(&[][..], Vec::as_slice);
-        let state = self.in_flight((page - self.window.start) / PAGE);
-        // A copy that uses the page and has no subrange uses the whole page.
-        let partial: u64 = all.iter().map(|subrange| u64::from(subrange.count)).sum();
-        if state % WRITER + state / WRITER > partial {
-            return Some(start);
+    /// Removes copies that are no longer in flight. Adjacent pages are unprotected together.
+    pub(crate) fn remove<'a>(&self, touches: impl IntoIterator<Item = &'a Touch>) {
+        let mut run = PageRun::default();
+        for touch in touches {
+            for area in self.areas(touch.address, touch.len) {
+                let touch = clipped(area, touch);
+                area.remove(&touch, &mut run);
+                self.remove_edges(&touch);
+            }
         }
-        let overlapping = all.iter().filter(|subrange| subrange.from < end && start < subrange.to);
-        overlapping.map(|subrange| subrange.from.max(start)).min()
+        run.apply();
     }
 
-    /// Removes a copy that is no longer in flight.
-    pub(crate) fn remove(&self, touch: &Touch) {
-        let (one, mask) = match touch.mode {
-            Mode::Read => (READER, WRITER - 1),
-            Mode::Write => (WRITER, EXEMPT - WRITER),
-        };
-        // The counts of a page that was freed in between are zero.
-        let less = |state| if state & mask == 0 { state } else { state - one };
-        self.update(self.span(touch.address, touch.len), less, identity);
-        for page in self.edges(touch) {
+    /// Removes the bytes of a copy from the pages that it covers only partly.
+    fn remove_edges(&self, touch: &Touch) {
+        for page in edges(touch) {
             let mut subranges = self.subranges();
             let Some(all) = subranges.get_mut(&page) else { continue };
             if let Ok(known) = all.binary_search_by_key(&covered(touch, page), PageSubrange::bounds) {
@@ -277,68 +260,94 @@ impl Guard {
 
     /// Resets all counts of memory that is freed, and unprotects it.
     pub(crate) fn clear(&self, start: usize, len: usize) {
-        let pages = self.span(start, len);
-        self.update(pages.clone(), |_| 0, |_| 0);
-        let mut subranges = self.subranges();
-        let freed: Vec<usize> = subranges.range(start..start + len).map(|(page, _)| *page).collect();
-        freed.iter().for_each(|page| _ = subranges.remove(page));
-        drop(subranges);
-        // Pages may have been unprotected one at a time, which leaves out the tail.
-        if let Some(end) = self.tails().remove(&pages.end) {
-            self.protect(pages.end..end, libc::PROT_READ | libc::PROT_WRITE);
+        for area in self.areas(start, len) {
+            area.clear(start, len);
+            let part = area.clip(start, len);
+            let mut subranges = self.subranges();
+            let freed: Vec<usize> = subranges.range(part).map(|(page, _)| *page).collect();
+            freed.iter().for_each(|page| _ = subranges.remove(page));
         }
     }
 
-    /// Protects a page again after an access, if it is still in flight.
-    fn reprotect(&self, address: usize) {
-        let page = (address - self.window.start) / PAGE;
-        let mut target = access(self.state(page));
-        loop {
-            self.protect(page..page + 1, target);
-            // Another thread may have retired the copy concurrently.
-            let now = access(self.state(page));
-            if now == target {
-                return;
-            }
-            target = now;
+    /// Opens the pages of registered memory while the engine accesses it at its program address. Pinned memory has a
+    /// second mapping. Like every change of the counts, this is called by one thread at a time.
+    pub(crate) fn open(&self, touches: &[Touch]) {
+        for touch in touches {
+            self.registered
+                .meeting(touch.address, touch.len)
+                .iter()
+                .for_each(|area| area.open(touch.address, touch.len));
         }
     }
 
-    /// Use counts of a page including its block, and the `EXEMPT` flag.
-    fn state(&self, page: usize) -> u64 {
-        self.pages[page].load(Ordering::Relaxed) + self.blocks[page / BLOCK_PAGES].state.load(Ordering::Relaxed)
+    /// Ends an `open`.
+    pub(crate) fn close(&self, touches: &[Touch]) {
+        for touch in touches {
+            self.registered
+                .meeting(touch.address, touch.len)
+                .iter()
+                .for_each(|area| area.close(touch.address, touch.len));
+        }
     }
 
-    /// Use counts of a page including its block.
-    fn in_flight(&self, page: usize) -> u64 {
-        self.state(page) & !EXEMPT
+    /// True if a range meets registered memory that is watched.
+    pub(crate) fn is_registered(&self, start: usize, len: usize) -> bool {
+        !self.registered.meeting(start, len).is_empty()
+    }
+
+    /// True if any registered memory is watched.
+    pub(crate) fn watches_registered(&self) -> bool {
+        !self.registered.is_empty()
+    }
+
+    /// True if any of the ranges is in registered memory that is watched.
+    pub(crate) fn has_registered(&self, touches: &[Touch]) -> bool {
+        touches.iter().any(|touch| self.is_registered(touch.address, touch.len))
+    }
+
+    fn subranges(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<PageSubrange>>> {
+        self.subranges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// First byte in flight in `start..end`, which lies in one page.
+    fn first_in_flight(&self, area: &Area, start: usize, end: usize) -> Option<usize> {
+        let page = start - start % PAGE;
+        let subranges = self.subranges();
+        let all = subranges.get(&page).map_or(&[][..], Vec::as_slice);
+        let state = area.in_flight(area.page(page));
+        // A copy that uses the page and has no subrange uses the whole page.
+        let partial: u64 = all.iter().map(|subrange| u64::from(subrange.count)).sum();
+        if state % WRITER + state / WRITER > partial {
+            return Some(start);
+        }
+        let overlapping = all.iter().filter(|subrange| subrange.from < end && start < subrange.to);
+        overlapping.map(|subrange| subrange.from.max(start)).min()
+    }
+
+    /// True if a copy in flight uses a byte.
+    pub(crate) fn is_in_flight(&self, address: usize) -> bool {
+        self.area(address).is_some_and(|area| self.first_in_flight(area, address, address + 1).is_some())
     }
 
     /// True if all pages of an object are exempt.
     pub(crate) fn is_exempt(&self, start: usize, len: usize) -> bool {
-        self.span(start, len).all(|page| self.state(page) & EXEMPT != 0)
+        self.areas(start, len).all(|area| area.is_exempt(start, len))
     }
 
     /// Stops protecting the pages of an object on which threads block. Like every change of the counts, this is
     /// called by one thread at a time.
     pub(crate) fn exempt(&self, start: usize, len: usize) {
-        for page in self.span(start, len) {
-            self.update(page..page + 1, |state| state | EXEMPT, identity);
-        }
+        self.areas(start, len).for_each(|area| area.exempt(start, len));
     }
 
     /// True if a copy in flight uses the page of an address.
     pub(crate) fn is_guarded(&self, address: usize) -> bool {
-        self.contains(address) && self.in_flight((address - self.window.start) / PAGE) != 0
+        self.area(address).is_some_and(|area| area.in_flight(area.page(address)) != 0)
     }
 
-    /// Reads memory through the mapping of the engine.
-    pub(crate) fn read(&self, start: usize, buffer: &mut [u8]) {
-        assert!(self.contains(start) && start - self.window.start + buffer.len() <= self.window.len);
-        let source = start.wrapping_add_signed(self.window.shift) as *const u8;
-        // SAFETY: inside the engine's mapping of the window, which is always readable. Other threads may write it
-        // concurrently; then any mixture of old and new bytes is acceptable.
-        unsafe { std::ptr::copy_nonoverlapping(source, buffer.as_mut_ptr(), buffer.len()) };
+    /// Reads watched memory. Returns `false` if the system refuses.
+    pub(crate) fn read(&self, start: usize, buffer: &mut [u8]) -> bool {
+        self.area(start).is_some_and(|area| area.read(start, buffer))
     }
 
     /// Sequence number of the last access that was not recorded, or 0.
@@ -353,99 +362,138 @@ impl Guard {
         }
         self.has_pending.store(false, Ordering::SeqCst);
         self.steps.store(0, Ordering::Relaxed);
-        let accesses = std::mem::take(&mut *self.accesses.lock().unwrap_or_else(PoisonError::into_inner));
-        for page in std::mem::take(&mut *self.unprotected()) {
-            self.reprotect(page);
+        let mut accesses = std::mem::take(&mut *self.accesses.lock().unwrap_or_else(PoisonError::into_inner));
+        self.faults.drain(|fault| accesses.push(fault.into_access()));
+        accesses.sort_by_key(|access| access.sequence);
+        let mut pages = Vec::new();
+        self.unprotected.drain(|page| pages.push(page));
+        for page in &pages {
+            if let Some(area) = self.area(*page) {
+                area.reprotect(area.page(*page));
+            }
         }
+        self.accessed.extend(pages);
         accesses
+    }
+
+    /// True in a signal handler of the program that interrupted the runtime, which may hold any lock. False in a
+    /// function of the program that the runtime calls.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        call::is_inside() && FUNCTION.get().is_none()
+    }
+
+    /// Opens the memory of an access that interrupted the runtime, until the next call. It is not judged.
+    pub(crate) fn open_interrupted(&self, start: usize, len: usize) {
+        for area in self.areas(start, len) {
+            for page in area.span(start, len).filter(|page| area.in_flight(*page) != 0) {
+                self.interrupting.fetch_add(1, Ordering::Relaxed);
+                self.unprotect_until_next_call(area, area.address(page));
+            }
+        }
     }
 
     /// Runs in the SIGSEGV handler. Unprotects the page and records the access if it counts. The module header states
     /// why it may lock and allocate.
     pub(crate) fn touched(&self, address: usize, is_write: bool, thread: u32, code: usize) -> FaultAction {
-        let page = (address - self.window.start) / PAGE;
-        let start = self.window.start + page * PAGE;
-        let state = self.in_flight(page);
-        let end = (address + MAX_STORE).min(start + PAGE);
-        let next = self.first_in_flight(address, end).filter(|_| state != 0);
-        let is_source = state & (WRITER - 1) != 0;
-        // A store that starts before bytes in flight may reach them, so the contents must be saved.
-        if next == Some(address) || (next.is_some() && is_write && is_source) {
-            self.record_access(address, is_write, thread, backtrace::RawBacktrace::interrupted(code), None, is_source);
+        let Some(area) = self.area(address) else { return FaultAction::PassOn };
+        let page = area.page(address);
+        let start = area.address(page);
+        let state = area.in_flight(page);
+        if self.is_child() {
+            self.count_in_child(area, state);
+            area.unprotect(page);
+            return repeat(area, address);
         }
-        if next == Some(address) {
-            self.unprotect_until_next_call(start);
+        let is_engine = area.door == Door::MemoryFile && is_engine(code);
+        if is_engine && (state == 0 || area.is_exempt(address, 1)) {
+            // The program has closed the page, and the engine must find that out.
+            return FaultAction::PassOn;
+        }
+        if state == 0 {
+            area.unprotect(page);
+            return repeat(area, address);
+        }
+        if is_engine {
+            self.unprotect_until_next_call(area, start);
             return FaultAction::Repeat;
         }
-        if state != 0 && cfg!(target_arch = "x86_64") && self.steps.fetch_add(1, Ordering::Relaxed) < MAX_STEPS {
+        if self.is_interrupted() {
+            self.interrupting.fetch_add(1, Ordering::Relaxed);
+            self.unprotect_until_next_call(area, start);
+            return FaultAction::Repeat;
+        }
+        let reads_ahead = !is_write && self.reads_ahead(code);
+        let end = (address + MAX_STORE).min(start + PAGE);
+        let next = self.first_in_flight(area, address, end).filter(|_| !reads_ahead);
+        let is_source = state & (WRITER - 1) != 0;
+        let kind = if is_write { AccessType::Write } else { AccessType::Read };
+        // A store that starts before bytes in flight may reach them, so the contents must be saved.
+        if next == Some(address) || (next.is_some() && is_write && is_source) {
+            let head =
+                FaultHead::new(call::next_sequence(), address, kind, thread, Some(InterruptedBacktrace::capture(code)));
+            self.record_fault(head, area, is_source.then_some(start));
+        }
+        if next == Some(address) {
+            self.unprotect_until_next_call(area, start);
+            return FaultAction::Repeat;
+        }
+        if self.can_step && self.steps.fetch_add(1, Ordering::Relaxed) < MAX_STEPS {
             // An access may span two pages. The first one is protected again at the next call.
-            if let Some(other) = STEPPED.replace(Some(start)).filter(|other| *other != start) {
-                self.unprotect_until_next_call(other);
+            if let Some(other) = STEPPED.replace(Some(start)).filter(|other| *other != start)
+                && let Some(area) = self.area(other)
+            {
+                self.unprotect_until_next_call(area, other);
             }
             // The next call resets the count of steps.
             self.has_pending.store(true, Ordering::Release);
-            self.unprotect(start);
+            area.unprotect(page);
             return FaultAction::Step;
         }
-        if state == 0 {
-            self.unprotect(start);
-        } else {
-            self.unprotect_until_next_call(start);
-        }
+        // From here on, changes are found by comparing, and reads are not observed.
+        let is_debugged = cfg!(target_arch = "x86_64") && !self.can_step;
+        let count = if is_debugged { &self.unstepped } else { &self.pages_left_open };
+        count.fetch_add(1, Ordering::Relaxed);
+        let head = FaultHead::new(call::next_sequence(), start, AccessType::LeftOpen, thread, None);
+        self.record_fault(head, area, Some(start));
+        self.unprotect_until_next_call(area, start);
         FaultAction::Repeat
+    }
+
+    /// True if loads of an instruction say nothing about the bytes that its function uses.
+    pub(crate) fn reads_ahead(&self, code: usize) -> bool {
+        self.scanners.contain(code)
     }
 
     /// Runs in the SIGTRAP handler after the single-stepped instruction: protects its page again.
     pub(crate) fn stepped(&self) {
-        if let Some(page) = STEPPED.take() {
-            self.reprotect(page);
+        if let Some((area, page)) = STEPPED.take().and_then(|page| Some((self.area(page)?, page))) {
+            area.reprotect(area.page(page));
         }
     }
 
-    /// Records accesses by a system call, which does not fault, and unprotects the pages. Runs on the thread that
-    /// makes the call, which holds no lock of the checker.
-    pub(crate) fn syscall_access(&self, start: usize, len: usize, is_write: bool, thread: u32, call: &'static str) {
-        let mut backtrace = None;
-        for page in self.span(start, len) {
-            let state = self.state(page);
-            if access(state) & libc::PROT_WRITE != 0 || (!is_write && access(state) & libc::PROT_READ != 0) {
-                continue;
-            }
-            let first = self.window.start + page * PAGE;
-            if let Some(address) = self.first_in_flight(first.max(start), (first + PAGE).min(start + len)) {
-                let backtrace = backtrace.get_or_insert_with(backtrace::RawBacktrace::capture_outside_call).clone();
-                self.record_access(address, is_write, thread, backtrace, Some(call), state & (WRITER - 1) != 0);
-            }
-            self.unprotect_until_next_call(first);
+    /// Records an access in the fault handler, with the contents of its page.
+    fn record_fault(&self, head: FaultHead, area: &Area, page: Option<usize>) {
+        let sequence = head.sequence();
+        let read = page.map(|page| move |bytes: &mut [u8]| area.read(page, bytes));
+        if !self.faults.push_with(|slot| FaultRecord::write(slot, head, read)) {
+            self.last_dropped.store(sequence, Ordering::Relaxed);
         }
+        self.has_pending.store(true, Ordering::Release);
     }
 
+    #[expect(clippy::too_many_arguments, reason = "a record with this many fields")]
     fn record_access(
         &self,
+        sequence: u64,
         address: usize,
-        is_write: bool,
+        kind: AccessType,
         thread: u32,
         backtrace: backtrace::RawBacktrace,
         call: Option<&'static str>,
-        is_source: bool,
+        before: Box<[u8]>,
     ) {
-        let sequence = call::next_sequence();
-        let mut before = Vec::new();
-        if is_source {
-            before.resize(PAGE, 0);
-            self.read(address - address % PAGE, &mut before);
-        }
-        let access = HostAccess {
-            sequence,
-            address,
-            is_write,
-            backtrace,
-            when: Instant::now(),
-            thread,
-            function: FUNCTION.get(),
-            call,
-            before: before.into(),
-        };
+        let (when, function) = (Instant::now(), FUNCTION.get());
+        let access = HostAccess { sequence, address, kind, backtrace, when, thread, function, call, before };
         let mut accesses = self.accesses.lock().unwrap_or_else(PoisonError::into_inner);
         if accesses.len() < MAX_ACCESSES {
             accesses.push(access);
@@ -456,120 +504,74 @@ impl Guard {
         self.has_pending.store(true, Ordering::Release);
     }
 
-    fn unprotect(&self, address: usize) {
-        let page = (address - self.window.start) / PAGE;
-        self.protect(page..page + 1, libc::PROT_READ | libc::PROT_WRITE);
-    }
-
     /// Unprotects a page until the next call. The page is unprotected before it is listed, because `take` protects
     /// every listed page again.
-    fn unprotect_until_next_call(&self, page: usize) {
-        self.unprotect(page);
-        self.unprotected().push(page);
+    fn unprotect_until_next_call(&self, area: &Area, page: usize) {
+        area.unprotect(area.page(page));
+        if !self.unprotected.push(page) {
+            self.pages_left_open.fetch_add(1, Ordering::Relaxed);
+        }
         self.has_pending.store(true, Ordering::Release);
     }
-
-    fn unprotected(&self) -> MutexGuard<'_, Vec<usize>> {
-        self.unprotected.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Applies `change` to the use counts of a range and updates the protection of pages where it differs. Whole
-    /// blocks are counted in the block; `single` is applied to the counts of their pages.
-    fn update(&self, pages: std::ops::Range<usize>, change: impl Fn(u64) -> u64, single: impl Fn(u64) -> u64) {
-        let mut run = PageRun { pages: pages.start..pages.start, access: None };
-        let mut page = pages.start;
-        while page < pages.end {
-            let block = &self.blocks[page / BLOCK_PAGES];
-            let shared = block.state.load(Ordering::Relaxed);
-            let is_whole = page.is_multiple_of(BLOCK_PAGES) && page + BLOCK_PAGES <= pages.end;
-            let changed = if is_whole { change(shared) } else { shared };
-            block.state.store(changed, Ordering::Relaxed);
-            if is_whole && block.single.load(Ordering::Relaxed) == 0 {
-                self.extend(&mut run, page + BLOCK_PAGES, access(shared), access(changed));
-                page += BLOCK_PAGES;
-                continue;
-            }
-            let end = pages.end.min((page / BLOCK_PAGES + 1) * BLOCK_PAGES);
-            while page < end {
-                let before = self.pages[page].load(Ordering::Relaxed);
-                let after = if is_whole { single(before) } else { change(before) };
-                self.pages[page].store(after, Ordering::Relaxed);
-                let singles = block.single.load(Ordering::Relaxed);
-                block.single.store(singles + u32::from(after != 0) - u32::from(before != 0), Ordering::Relaxed);
-                self.extend(&mut run, page + 1, access(before + shared), access(after + changed));
-                page += 1;
-            }
-        }
-        self.finish(run);
-    }
-
-    /// Extends a run to `end`. Starts a new run if the protection change differs.
-    fn extend(&self, run: &mut PageRun, end: usize, before: i32, after: i32) {
-        let access = (before != after).then_some(after);
-        if run.access != access {
-            let next = PageRun { pages: run.pages.end..run.pages.end, access };
-            self.finish(std::mem::replace(run, next));
-        }
-        run.pages.end = end;
-    }
-
-    fn finish(&self, run: PageRun) {
-        let Some(access) = run.access else { return };
-        let tail =
-            if run.pages.len() < HUGE_PAGE / 2 / PAGE { None } else { self.tails().get(&run.pages.end).copied() };
-        self.protect(run.pages.start..tail.unwrap_or(run.pages.end), access);
-    }
-
-    fn protect(&self, pages: std::ops::Range<usize>, access: i32) -> bool {
-        let start = self.window.start + pages.start * PAGE;
-        // SAFETY: the pages belong to the program's mapping of pinned memory, which only the guard protects. The
-        // engine uses another mapping, and faults of the program are handled by `touched`.
-        let is_protected = unsafe { libc::mprotect(start as *mut _, pages.len() * PAGE, access) } == 0;
-        if !is_protected {
-            self.is_exhausted.store(true, Ordering::Relaxed);
-        }
-        is_protected
-    }
 }
 
-/// Adjacent pages with equal protection. `None` if the protection does not change.
-struct PageRun {
-    pages: std::ops::Range<usize>,
-    access: Option<i32>,
+/// True if a debugger controls the process.
+fn is_debugged() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().filter_map(|line| line.strip_prefix("TracerPid:")).any(|tracer| tracer.trim() != "0")
 }
 
-/// Allocates a zeroed array that is never freed: the checker exists until the process ends. Unused pages take no
-/// memory.
-fn zeroed<T: Zeroable>(len: usize) -> &'static [T] {
-    let layout = Layout::array::<T>(len).expect("a window is smaller than the address space");
-    // SAFETY: the layout is not empty, because a window has many pages.
-    let start = unsafe { alloc_zeroed(layout) }.cast::<T>();
-    if start.is_null() {
-        handle_alloc_error(layout);
-    }
-    // SAFETY: the memory is fresh, aligned and never freed, and all-zero bytes are valid for `T: Zeroable`.
-    unsafe { std::slice::from_raw_parts(start, len) }
+/// True if an instruction belongs to the byte routines of the engine.
+fn is_engine(code: usize) -> bool {
+    let (start, end, _) = softacl_memory::bytes::code_range();
+    (start..end).contains(&code)
 }
 
-/// Types for which all-zero bytes are a valid value.
-trait Zeroable {}
-impl Zeroable for AtomicU64 {}
-impl Zeroable for Block {}
+/// Repeats an access to memory that no copy uses. A page of pinned memory is accessible now. One of registered memory
+/// may be inaccessible for a reason of the program, so the access is not repeated forever.
+fn repeat(area: &Area, address: usize) -> FaultAction {
+    let (last, count) = REPEATED.get();
+    let count = if last == address { count + 1 } else { 0 };
+    REPEATED.set((address, count));
+    if area.door == Door::MemoryFile && count > MAX_REPEATS { FaultAction::PassOn } else { FaultAction::Repeat }
+}
 
-/// Protection of a page with these counts.
-fn access(state: u64) -> i32 {
-    match (state / WRITER, state % WRITER) {
-        _ if state & EXEMPT != 0 => libc::PROT_READ | libc::PROT_WRITE,
-        (0, 0) => libc::PROT_READ | libc::PROT_WRITE,
-        (0, _) => libc::PROT_READ,
-        _ => libc::PROT_NONE,
+/// A counter that forked children share. It is never freed.
+fn shared_counter() -> &'static AtomicU64 {
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: a fresh mapping, which replaces no other.
+    let memory = unsafe { libc::mmap(std::ptr::null_mut(), PAGE, access, flags, -1, 0) };
+    if memory == libc::MAP_FAILED {
+        return Box::leak(Box::default());
     }
+    // SAFETY: the mapping is zeroed, aligned and never removed.
+    unsafe { &*memory.cast::<AtomicU64>() }
+}
+
+/// Contents of a page. Empty if the system refuses to read it.
+fn contents(area: &Area, page: usize) -> Box<[u8]> {
+    let mut bytes = vec![0; PAGE];
+    if area.read(page, &mut bytes) { bytes.into() } else { Box::default() }
 }
 
 impl PageSubrange {
     fn bounds(&self) -> (usize, usize) {
         (self.from, self.to)
     }
+}
+
+/// The part of a touch that lies in an area.
+fn clipped(area: &Area, touch: &Touch) -> Touch {
+    let part = area.clip(touch.address, touch.len);
+    Touch { address: part.start, len: part.len(), mode: touch.mode }
+}
+
+/// Pages that a touch covers only partly.
+fn edges(touch: &Touch) -> impl Iterator<Item = usize> + use<> {
+    let (first, last) = (touch.address / PAGE * PAGE, (touch.address + touch.len - 1) / PAGE * PAGE);
+    let touch = *touch;
+    let whole = move |page: usize| covered(&touch, page) == (page, page + PAGE);
+    [Some(first), (first != last).then_some(last)].into_iter().flatten().filter(move |page| !whole(*page))
 }
 
 /// Bounds of the bytes of a page that a touch covers.

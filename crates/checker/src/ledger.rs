@@ -25,7 +25,7 @@ struct Segment {
 }
 
 /// Two accesses to the same bytes without an order between them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Conflict {
     pub(crate) earlier: Arc<Operation>,
     pub(crate) earlier_mode: Mode,
@@ -47,16 +47,27 @@ impl Ledger {
     /// Returns the accesses that overlap `touch` and that `clock` does not include: one conflict per earlier
     /// operation and adjacent range.
     pub(crate) fn conflicts(&self, touch: &Touch, clock: &VectorClock) -> Vec<Conflict> {
-        let mut found: Vec<Conflict> = Vec::new();
-        if touch.len == 0 || self.is_ordered(touch, clock) {
-            return found;
+        let mut found = Vec::new();
+        self.find_conflicts(touch, |at, _| clock.includes(at), &mut found);
+        found
+    }
+
+    /// Adds the accesses that overlap `touch` and are not ordered to `found`.
+    pub(crate) fn find_conflicts(
+        &self,
+        touch: &Touch,
+        is_ordered: impl Fn(StreamPosition, &Operation) -> bool,
+        found: &mut Vec<Conflict>,
+    ) {
+        if touch.len == 0 || self.is_ordered(touch, &is_ordered) {
+            return;
         }
         let end = touch.address + touch.len;
         for (start, segment) in self.meeting(touch.address, end) {
             let (from, to) = (start.max(touch.address), segment.end.min(end));
             let reads = segment.reads.iter().filter(|_| touch.mode == Mode::Write).map(|read| (read, Mode::Read));
             for (access, mode) in segment.write.iter().map(|write| (write, Mode::Write)).chain(reads) {
-                if clock.includes(access.at) {
+                if is_ordered(access.at, &access.by) {
                     continue;
                 }
                 match found.iter_mut().find(|conflict| {
@@ -75,15 +86,14 @@ impl Ledger {
                 }
             }
         }
-        found
     }
 
-    /// True if a touch starts where earlier ones start, lies inside their segment, and the clock includes all of
-    /// them. This is the common case.
-    fn is_ordered(&self, touch: &Touch, clock: &VectorClock) -> bool {
+    /// True if a touch starts where earlier ones start, lies inside their segment, and all of them are ordered. This is
+    /// the common case.
+    fn is_ordered(&self, touch: &Touch, is_ordered: impl Fn(StreamPosition, &Operation) -> bool) -> bool {
         self.segments.get(&touch.address).is_some_and(|segment| {
             let mut accesses = segment.write.iter().chain(&segment.reads);
-            segment.end >= touch.address + touch.len && accesses.all(|access| clock.includes(access.at))
+            segment.end >= touch.address + touch.len && accesses.all(|access| is_ordered(access.at, &access.by))
         })
     }
 

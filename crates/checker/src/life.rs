@@ -3,10 +3,11 @@
 
 use crate::api::ApiFunction;
 use crate::finding::{FindingId, Severity};
+use crate::guard::Guard;
 use crate::operation::Operation;
 use crate::state::{Evidence, PendingFinding, State, UncheckedError};
 use softacl_engine::MemoryKind;
-use softacl_engine::observer::{Object, Origin};
+use softacl_engine::observer::{Mode, Object, Origin};
 use std::sync::Arc;
 
 /// Maximum number of leaks that are reported individually.
@@ -63,6 +64,71 @@ impl State {
             None => format!("let the call that runs the graph return before destroying the {what}"),
         };
         self.add_finding(PendingFinding { id: FindingId::L1, severity, message, fix, count: 1, evidence });
+    }
+
+    /// L1: a call drops the tasks of a stream that have not started.
+    pub(crate) fn check_aborted(&mut self, guard: &Guard, stream: u32, operation: &Arc<Operation>) {
+        let tasks = self.progress.get(&stream).into_iter().flat_map(|progress| &progress.in_flight);
+        let dropped = tasks.map(|task| &task.operation).filter(|task| !task.has_started()).cloned().collect();
+        // After a failure, an abort is how a program recovers.
+        let severity = if self.failures.is_empty() { Severity::Proven } else { Severity::Advice };
+        let how = format!("{} dropped", operation.function.unwrap_or("the call"));
+        self.find_lost(guard, dropped, &how, severity, Some(("dropped here", operation)));
+    }
+
+    /// L1: the program finalizes the API, or ends, with tasks pending that nothing waited for.
+    pub(crate) fn check_end(&mut self, guard: &Guard, finalization: Option<&Arc<Operation>>) {
+        let pending = self.in_flight().map(|task| Arc::clone(&task.operation)).collect();
+        let (how, place) = match finalization {
+            Some(operation) => ("aclFinalize was called with", Some(("finalized here", operation))),
+            None => ("the process ended with", None),
+        };
+        self.find_lost(guard, pending, how, Severity::Proven, place);
+    }
+
+    /// L1: tasks are lost. `severity` applies if one of them copies to host memory; device memory ends with the process.
+    fn find_lost(
+        &mut self,
+        guard: &Guard,
+        mut tasks: Vec<Arc<Operation>>,
+        how: &str,
+        severity: Severity,
+        place: Option<(&'static str, &Arc<Operation>)>,
+    ) {
+        tasks.retain(|task| !task.touches.is_empty());
+        let is_download = |task: &&Arc<Operation>| {
+            task.touches.iter().any(|touch| touch.mode == Mode::Write && self.is_host_memory(guard, touch.address))
+        };
+        let downloads: Vec<&Arc<Operation>> = tasks.iter().filter(is_download).collect();
+        let (severity, count, last, effect) = match (downloads.last(), tasks.last()) {
+            (Some(last), _) => (
+                severity,
+                downloads.len(),
+                Arc::clone(last),
+                "copies to host memory that nothing waited for: the data may never arrive",
+            ),
+            (None, Some(last)) => (Severity::Advice, tasks.len(), Arc::clone(last), "tasks that nothing waited for"),
+            (None, None) => return,
+        };
+        let message = format!(
+            "{how} {count} {}; {} is {} ({})",
+            if count == 1 {
+                effect.replacen("copies", "copy", 1).replacen("tasks", "task", 1)
+            } else {
+                effect.to_owned()
+            },
+            if count == 1 { "it" } else { "the last" },
+            last.actor_text(),
+            last.describe(),
+        );
+        let mut evidence = vec![self.evidence("the pending task", &last, None)];
+        evidence.extend(place.map(|(role, operation)| self.evidence(role, operation, None)));
+        let fix = format!("wait first: {}, and check its code", self.narrowest_wait(&last));
+        self.add_finding(PendingFinding { id: FindingId::L1, severity, message, fix, count: 1, evidence });
+    }
+
+    fn is_host_memory(&self, guard: &Guard, address: usize) -> bool {
+        guard.contains(address) || self.allocation(address).is_none_or(|(_, allocation)| !allocation.kind.is_device())
     }
 
     /// L2: a call after `aclFinalize`.

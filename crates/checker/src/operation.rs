@@ -5,11 +5,14 @@ use crate::call;
 use crate::finding;
 use crate::interposer;
 use softacl_engine::observer::{Mode, StreamPosition, Touch};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Names of memory accesses by host code outside of API calls.
 pub(crate) const HOST_READ: &str = "read by the host";
 pub(crate) const HOST_WRITE: &str = "write by the host";
+/// Not an access: from here on, changes of a page are found by comparing.
+pub(crate) const LEFT_OPEN: &str = "page left unprotected";
 
 /// A graph launch. The internal streams of its tasks are invisible to the program; the launch is not.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +29,8 @@ pub(crate) struct Operation {
     pub(crate) name: &'static str,
     pub(crate) function: Option<&'static str>,
     pub(crate) at: Option<StreamPosition>,
+    /// The captured call that the task repeats.
+    pub(crate) captured_by: Option<Arc<Operation>>,
     /// The graph launch that the task belongs to.
     pub(crate) launch: Option<Launch>,
     pub(crate) thread: u32,
@@ -73,6 +78,7 @@ impl Operation {
             name,
             function,
             at,
+            captured_by: None,
             launch: None,
             thread,
             touches: touches.into(),
@@ -124,6 +130,12 @@ impl Operation {
     /// True if both operations belong to the same graph launch.
     pub(crate) fn shares_launch(&self, other: &Operation) -> bool {
         self.launch.is_some() && other.launch.is_some() && (self.thread, self.entered) == (other.thread, other.entered)
+    }
+
+    /// True if a call of the program submitted the task. Later steps of a graph run are submitted by any thread that
+    /// runs tasks.
+    pub(crate) fn is_submitted_by_call(&self) -> bool {
+        self.function.is_some_and(|name| self.launch.is_none() || name.starts_with("aclmdlRIExecute"))
     }
 
     /// Describes the stream or thread, for messages.

@@ -7,18 +7,34 @@ use crate::guard::Guard;
 use crate::interposer;
 use crate::ledger::Conflict;
 use crate::operation::Operation;
-use crate::state::{Evidence, PendingFinding, State};
+use crate::state::{Evidence, InFlight, PendingFinding, State};
+use crate::unjudged::Subject;
 use softacl_engine::MemoryKind;
 use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// Why operations on shared memory were not judged.
+const SHARED_MEMORY: &str =
+    "they access memory that other processes can access, too, and each process is checked on its own";
+
 impl State {
     /// Earlier accesses that an operation overlaps and that the host clock does not include.
     pub(crate) fn pending(&self, operation: &Operation) -> Vec<Conflict> {
+        let host = self.clocks.host();
+        let clock = operation.at.map(|at| (at, self.clocks.ahead_of(at)));
+        // What the same thread has queued ahead of a task conflicts with nothing.
+        let is_ahead = |at: StreamPosition, by: &Operation| {
+            let is_before = |(task, clock): &(StreamPosition, Option<&VectorClock>)| {
+                (at.stream == task.stream && at.sequence <= task.sequence)
+                    || clock.is_some_and(|clock| clock.includes(at))
+            };
+            by.thread == operation.thread && clock.as_ref().is_some_and(is_before)
+        };
+        let is_ordered = |at: StreamPosition, by: &Operation| host.includes(at) || is_ahead(at, by);
         let mut pending = Vec::new();
         for touch in &operation.touches {
-            pending.append(&mut self.ledger.conflicts(touch, self.clocks.host()));
+            self.ledger.find_conflicts(&self.mappings.canonical_touch(touch), is_ordered, &mut pending);
         }
         pending
     }
@@ -27,13 +43,28 @@ impl State {
     pub(crate) fn check_order(&mut self, operation: &Arc<Operation>, clock: &VectorClock, pending: &[Conflict]) {
         let mut met = HashSet::new();
         for conflict in pending {
-            // It may also be queued behind an external wait that this operation, or a later one, resolves.
-            if conflict.earlier.at.is_some_and(|at| clock.includes(at) || self.is_behind_external_wait(at)) {
+            if conflict.earlier.at.is_some_and(|at| clock.includes(at))
+                || !met.insert((conflict.earlier.sequence, conflict.earlier_mode == Mode::Write))
+            {
                 continue;
             }
-            if met.insert((conflict.earlier.sequence, conflict.earlier_mode == Mode::Write)) {
-                self.find_race(operation, conflict);
+            // Either task may be queued behind a wait, and what releases it may order the two.
+            let is_earlier_held = conflict.earlier.at.is_some_and(|at| self.is_behind_external_wait(at));
+            let is_held = operation.at.is_some_and(|at| self.is_behind_external_wait(at));
+            match operation.at {
+                // A call of the host comes before the call that releases the wait.
+                None if is_earlier_held => {}
+                Some(_) if is_held || is_earlier_held => self.defer(operation, conflict),
+                _ => self.find_race(operation, conflict),
             }
+        }
+    }
+
+    /// Counts an operation on memory that other processes can access: their accesses are not compared with it.
+    pub(crate) fn count_shared(&mut self, operation: &Operation) {
+        if operation.touches.iter().any(|touch| self.mappings.is_shared(touch.address)) {
+            let what = if operation.at.is_some() { Subject::Task } else { Subject::Call };
+            self.not_judged(&[FindingId::S1, FindingId::S2], what, 1, SHARED_MEMORY);
         }
     }
 
@@ -44,11 +75,12 @@ impl State {
     /// proven only if the two calls overlapped in time, because then nothing can have ordered them. If they did not
     /// overlap, something invisible may have ordered them, and the finding is advice.
     pub(crate) fn check_submitters(&mut self, operation: &Arc<Operation>, pending: &[Conflict]) {
-        let Some(at) = operation.at else { return };
+        let Some(at) = operation.at.filter(|_| operation.is_submitted_by_call()) else { return };
         // The GIL orders all Python threads and therefore proves nothing.
         let is_observed = !operation.backtrace.is_python();
         let other = pending.iter().find(|conflict| {
             conflict.earlier.at.is_some_and(|earlier| earlier.stream == at.stream)
+                && conflict.earlier.is_submitted_by_call()
                 && conflict.earlier.thread != operation.thread
                 && !(is_observed && interposer::comes_after(conflict.earlier.moment) == Some(true))
         });
@@ -88,7 +120,7 @@ impl State {
         });
     }
 
-    fn find_race(&mut self, operation: &Arc<Operation>, conflict: &Conflict) {
+    pub(crate) fn find_race(&mut self, operation: &Arc<Operation>, conflict: &Conflict) {
         let (verb, does) = match (conflict.earlier_mode, conflict.later_mode) {
             (Mode::Write, Mode::Read) => ("reads", "writes"),
             (Mode::Read, _) => ("writes", "reads"),
@@ -125,10 +157,15 @@ impl State {
                 format!("wait before the synchronous call: {}", self.narrowest_wait(&conflict.earlier)),
             ),
         };
-        let evidence = vec![
-            self.evidence("the pending operation", &conflict.earlier, near),
-            self.evidence("the conflicting operation", operation, near),
-        ];
+        let mut evidence = vec![self.evidence("the pending operation", &conflict.earlier, near)];
+        evidence.extend(self.capture_evidence(&conflict.earlier));
+        evidence.push(self.evidence("the conflicting operation", operation, near));
+        evidence.extend(self.capture_evidence(operation));
+        let mut message = message;
+        if let Some((wait, text)) = self.insufficient_wait(&conflict.earlier, operation) {
+            message = format!("{message}; {text}");
+            evidence.push(self.evidence("the wait that does not cover it", &wait, None));
+        }
         self.add_finding(PendingFinding { id, severity, message, fix, count: 1, evidence });
     }
 
@@ -188,24 +225,27 @@ impl State {
 
     /// U1: reads of device bytes that were never written.
     pub(crate) fn check_written(&mut self, guard: &Guard, operation: &Arc<Operation>) {
-        let is_read = |touch: &&Touch| touch.mode == Mode::Read && !guard.contains(touch.address);
+        // Another process may have written memory that it can access.
+        let is_read = |touch: &&Touch| {
+            touch.mode == Mode::Read && !guard.contains(touch.address) && !self.mappings.is_shared(touch.address)
+        };
         let unwritten = operation.touches.iter().filter(is_read).find_map(|touch| {
             let (_, allocation) = self.allocation(touch.address)?;
-            let (missing, first) = self.written.missing(touch.address, touch.len);
-            (allocation.kind.is_device() && missing > 0).then_some((*touch, missing, first))
+            let canonical = self.mappings.canonical(touch.address);
+            let (missing, first) = self.written.missing(canonical, touch.len);
+            (allocation.kind.is_device() && missing > 0).then_some((*touch, missing, first - canonical))
         });
         let Some((touch, missing, first)) = unwritten else { return };
         let all = missing == touch.len;
         let message = format!(
-            "{} ({}) reads {}, of which {} written; fresh device memory holds 0xa5 here and unspecified bytes on a \
-             real device",
+            "{} ({}) reads {}, of which {} written{}",
             operation.actor_text(),
             operation.describe(),
             self.describe_range(touch.address, touch.len),
-            if all {
-                "nothing was ever".to_owned()
-            } else {
-                format!("{missing}, from byte {} on, were never", first - touch.address)
+            if all { "nothing was ever".to_owned() } else { format!("{missing}, from byte {first} on, were never") },
+            match self.recycled.missing(self.mappings.canonical(touch.address), touch.len).0 {
+                0 => " since the block was allocated again; it holds what its last owner left",
+                _ => "; fresh device memory holds 0xa5 here and unspecified bytes on a real device",
             },
         );
         // Many correct programs copy a partly filled block completely.
@@ -215,24 +255,46 @@ impl State {
         let fix = "write the memory before it is read (aclrtMemset, a copy to it), or read less".to_owned();
         self.add_finding(PendingFinding { id: FindingId::U1, severity, message, fix, count: 1, evidence });
         // Report each range once.
-        self.written.insert(touch.address, touch.len);
+        self.written.insert(self.mappings.canonical(touch.address), touch.len);
     }
 
     /// Records the device bytes that an operation writes.
     pub(crate) fn record_written(&mut self, guard: &Guard, touches: &[Touch]) {
         for touch in touches.iter().filter(|touch| touch.mode == Mode::Write && !guard.contains(touch.address)) {
             if self.allocation(touch.address).is_some_and(|(_, allocation)| allocation.kind.is_device()) {
-                self.written.insert(touch.address, touch.len);
+                self.written.insert(self.mappings.canonical(touch.address), touch.len);
             }
         }
     }
 
-    /// H2 and L3: host or device memory is freed while a task may use it.
+    /// H2 and L3: an allocation is freed while a task may use it.
     pub(crate) fn check_free(&mut self, start: usize, operation: &Arc<Operation>) {
-        let Some(allocation) = self.allocations.get(&start) else { return };
-        let (size, kind, is_registered) = (allocation.size, allocation.kind, allocation.is_registered);
-        let whole = Touch { address: start, len: size, mode: Mode::Write };
-        let mut conflicts = self.ledger.conflicts(&whole, self.clocks.host());
+        if let Some(allocation) = self.allocations.get(&start) {
+            let whole = Touch { address: start, len: allocation.size, mode: Mode::Write };
+            self.check_released(whole, operation);
+        }
+    }
+
+    /// H2 and L3: an allocation, or a block of one, is freed while a task may use it.
+    pub(crate) fn check_released(&mut self, whole: Touch, operation: &Arc<Operation>) {
+        let Some((_, allocation)) = self.allocation(whole.address) else { return };
+        let (kind, is_registered) = (allocation.kind, allocation.is_registered);
+        let (start, size) = (whole.address, whole.len);
+        let mut conflicts = self.ledger.conflicts(&self.mappings.canonical_touch(&whole), self.clocks.host());
+        // The memory may also be in use at another address, where it stays mapped.
+        let is_here = |touch: &Touch| touch.address < start + size && start < touch.address + touch.len;
+        conflicts.retain(|conflict| conflict.earlier.touches.iter().any(is_here));
+        // Tasks that change a value or wait for it order others, so they are not in the ledger.
+        let host = self.clocks.host();
+        let is_value =
+            |task: &&InFlight| task.cell.is_some_and(|cell| cell.wrapping_sub(start) < size) && !host.includes(task.at);
+        conflicts.extend(self.in_flight().filter(is_value).map(|task| Conflict {
+            earlier: Arc::clone(&task.operation),
+            earlier_mode: Mode::Write,
+            later_mode: whole.mode,
+            address: task.cell.unwrap_or(start),
+            len: size_of::<u64>(),
+        }));
         if let Some(at) = operation.at {
             // Freed in stream order: tasks that happen before the free are finished.
             let clock = self.clocks.of(at);
@@ -262,6 +324,7 @@ impl State {
             self.evidence("the task in flight", &conflict.earlier, near),
             self.evidence(if is_registered { "unregistered here" } else { "freed here" }, operation, None),
         ];
+        evidence.extend(self.capture_evidence(&conflict.earlier));
         evidence.extend(self.allocation_evidence(start));
         let fix = match operation.at {
             Some(_) => missing_event(&conflict.earlier, operation),
@@ -365,10 +428,12 @@ mod tests {
             device: 0,
             kind: TaskKind::Copy,
             touches: &touches,
-            is_host_function: false,
+            captured: None,
+            function: None,
             after: None,
             event: None,
             is_external_wait: false,
+            signal: None,
             releases: None,
         });
     }

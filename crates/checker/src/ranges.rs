@@ -47,6 +47,11 @@ impl Ranges {
         }
     }
 
+    /// True if a byte of a range is in the set.
+    pub(crate) fn meets(&self, start: usize, len: usize) -> bool {
+        !self.ends.is_empty() && self.missing(start, len).0 < len
+    }
+
     /// Number of bytes of a range that are not in the set, and the first of them (the end of the range if none is
     /// missing).
     pub(crate) fn missing(&self, start: usize, len: usize) -> (usize, usize) {

@@ -82,6 +82,10 @@ impl State {
                 FindingId::C1,
                 "create the event on the device of the stream, or with ACL_EVENT_IPC, which works on all devices",
             ),
+            Error::NotAContext(_) if self.causing_reset(error, thread).is_some() => Refusal::Report(
+                FindingId::L2,
+                "use the context before the reset, or set the device again after it (aclrtSetDevice)",
+            ),
             // A getter expects the answer that no context is current.
             Error::NoContext if function.is_getter() => Refusal::Ignore,
             Error::NoContext if self.causing_reset(error, thread).is_some() => Refusal::Report(
@@ -115,7 +119,7 @@ impl State {
             Error::NoStream { .. } | Error::NoSharedStream { .. } | Error::NoEvent { .. } | Error::NoNotify { .. } => {
                 Refusal::Report(FindingId::R1, "release unused objects, or use fewer: this is the limit of the chip")
             }
-            Error::OutOfMemory { .. } => Refusal::FailedAllocation,
+            Error::OutOfMemory { .. } | Error::NoHostBuffer { .. } => Refusal::FailedAllocation,
             Error::Null(_) if self.failed_allocations.contains_key(&thread) => Refusal::UnusableAllocation,
             _ if function.is_asynchronous() => Refusal::Unchecked,
             _ => Refusal::Ignore,
@@ -281,10 +285,16 @@ impl State {
                 format!("a thread that never set a device used the configured default device {device}"),
                 "call aclrtSetDevice in every thread that uses a device".to_owned(),
             ),
+            Advisory::SharedInUse { what, processes } => (
+                FindingId::I1,
+                format!("{} while {}", ending(what), users(what, processes)),
+                format!("end the {what} after the other process has reported that it no longer uses it"),
+            ),
             Advisory::Viewed { .. } => return,
         };
+        let severity = if id == FindingId::I1 { Severity::Proven } else { Severity::Advice };
         let evidence = vec![self.evidence("the call", operation, None)];
-        self.add_finding(PendingFinding { id, severity: Severity::Advice, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id, severity, message, fix, count: 1, evidence });
     }
 
     /// A1: an address that is not aligned as documented.
@@ -329,14 +339,8 @@ impl State {
     }
 
     /// The reset that destroyed an object.
-    fn reset_of(&self, what: HandleKind, handle: usize) -> Option<&Arc<Operation>> {
-        let index = (handle & 0xf_ffff) as u32;
-        let object = match what {
-            HandleKind::Stream => Object::Stream(index),
-            HandleKind::Event => Object::Event(index),
-            _ => return None,
-        };
-        self.reset_objects.get(&object)
+    fn reset_of(&self, object: fn(u32) -> Object, handle: usize) -> Option<&Arc<Operation>> {
+        self.reset_objects.get(&object((handle & 0xf_ffff) as u32))
     }
 
     /// The reset that released the memory at an address.
@@ -349,7 +353,9 @@ impl State {
     fn causing_reset(&self, error: &Error, thread: u32) -> Option<&Arc<Operation>> {
         match error {
             Error::NoContext => self.context_resets.get(&thread),
-            Error::Handle { what, handle } => self.reset_of(*what, *handle),
+            Error::Handle { what: HandleKind::Stream, handle } => self.reset_of(Object::Stream, *handle),
+            Error::Handle { what: HandleKind::Event, handle } => self.reset_of(Object::Event, *handle),
+            Error::NotAContext(handle) => self.reset_of(Object::Context, *handle),
             Error::NotAllocated { address, .. } | Error::NotAStart { address, .. } => self.reclaiming_reset(*address),
             _ => None,
         }
@@ -370,6 +376,19 @@ impl State {
             self.reclaimed.insert(start, ReclaimedMemory { size, reset: Arc::clone(reset) });
         }
     }
+}
+
+/// How something that is shared between processes ends.
+fn ending(what: &str) -> &'static str {
+    if what == "event" { "an exported event was destroyed" } else { "exported memory was freed, or its key closed," }
+}
+
+/// What other processes do with something that is shared.
+fn users(what: &str, processes: &[u32]) -> String {
+    let names: Vec<String> = processes.iter().map(|process| format!("process {process}")).collect();
+    let verb = if processes.len() == 1 { "has" } else { "have" };
+    let what = if what == "event" { "a wait for it queued" } else { "it open" };
+    format!("{} {verb} {what}", names.join(" and "))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Snapshots of sources that cannot be protected: registered host memory.
+//! Snapshots of sources that the guard does not see: parts of registered host memory that are not whole pages of it, or
+//! that have another mapping, pages with objects on which threads block, and device memory that host code can access.
 //!
 //! Small sources are stored completely, so that differing bytes can be counted. For large sources a hash per page is
 //! stored: it identifies the pages that differ, and misses a change with a probability of 2^-64 per page.
@@ -70,6 +71,12 @@ impl SourceSnapshot {
             _ => None,
         }
     }
+}
+
+/// True if a byte of the program's memory can be read.
+pub(crate) fn is_readable(address: usize) -> bool {
+    // SAFETY: the program passed the memory to a copy, which is in flight.
+    unsafe { segv::try_read(address, &mut [0]) }
 }
 
 /// Compares two contents of equal length. Returns `None` if they are equal.

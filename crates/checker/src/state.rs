@@ -8,18 +8,26 @@ use crate::backtrace::RawBacktrace;
 use crate::call::{call, next_sequence, thread};
 use crate::clock::Clocks;
 use crate::finding::{self, FindingId, Severity};
+use crate::freed_blocks::FreedBlocks;
 use crate::guard::Guard;
+use crate::host_access::RunningFunction;
 use crate::ledger::Ledger;
+use crate::mappings::Mappings;
 use crate::operation::{Launch, Operation};
 use crate::ranges::Ranges;
+use crate::unjudged::{Subject, UnjudgedCounts};
+use crate::wait_log::Waits;
+use crate::wait_text::WaitRecords;
 use softacl_engine::observer::{Mode, Object, Origin, StreamPosition, Touch};
 use softacl_engine::{Error, MemoryKind, lock_with_timeout};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Number of recent operations that are kept for the timeline.
 const MAX_TIMELINE: usize = 400;
+/// Maximum number of captured calls whose places are remembered.
+const MAX_CAPTURES: usize = 1 << 16;
 /// Maximum number of ranges that a finding shows per operation.
 const MAX_RANGES: usize = 4;
 
@@ -35,7 +43,9 @@ pub(crate) struct InFlight {
     /// Host accesses count for the sources from this sequence number on: that of the task, or of the resolved
     /// external wait that it was queued behind.
     pub(crate) since: u64,
-    /// Contents of sources in registered memory at submit.
+    /// Address of the value that the task changes or waits for.
+    pub(crate) cell: Option<usize>,
+    /// Contents of sources that are not protected, at submit.
     pub(crate) snapshots: Vec<crate::snapshot::SourceSnapshot>,
 }
 
@@ -81,7 +91,26 @@ pub(crate) struct PageSnapshot {
     pub(crate) bytes: Box<[u8]>,
     pub(crate) access: Arc<Operation>,
     /// The host function that made the access, if any.
-    pub(crate) function: Option<StreamPosition>,
+    pub(crate) function: Option<RunningFunction>,
+    /// True if the page was left unprotected from then on, because of accesses beside the bytes in flight.
+    pub(crate) is_left_open: bool,
+}
+
+/// Host functions that threads are or were held for.
+#[derive(Default)]
+pub(crate) struct Holds {
+    /// Functions that have been entered and not left.
+    pub(crate) running: HashSet<StreamPosition>,
+    /// Number of holds that expired, by the place of the submit.
+    pub(crate) expired: HashMap<u64, u32>,
+    pub(crate) undecided: Vec<UndecidedAccess>,
+}
+
+/// An access that happened while functions were unfinished.
+pub(crate) struct UndecidedAccess {
+    /// Clock value of the accessing thread.
+    pub(crate) moment: u64,
+    pub(crate) functions: Vec<StreamPosition>,
 }
 
 /// A failed call whose error the program has not handled yet.
@@ -141,6 +170,17 @@ pub(crate) struct State {
     pub(crate) ledger: Ledger,
     /// Device bytes that were ever written.
     pub(crate) written: Ranges,
+    /// Device bytes in blocks that were allocated again.
+    pub(crate) recycled: Ranges,
+    /// Blocks that were freed and not allocated again.
+    pub(crate) freed_blocks: FreedBlocks,
+    /// Device bytes that host code can write directly.
+    pub(crate) host_views: Ranges,
+    /// Physical memory that is mapped at several addresses, or that other processes can access. The ledger and
+    /// `written` use its addresses.
+    pub(crate) mappings: Mappings,
+    /// Waits of streams and what releases them.
+    pub(crate) waits: Waits,
     /// Live allocations and registrations by start.
     pub(crate) allocations: BTreeMap<usize, Allocation>,
     /// Progress by stream.
@@ -151,6 +191,12 @@ pub(crate) struct State {
     pub(crate) external_waits: Vec<StreamPosition>,
     /// Queued or running host functions by stream. Each may wait for any thread and may release any thread.
     pub(crate) host_functions: BTreeMap<u32, BTreeSet<u64>>,
+    /// Queued or running callbacks that do not hold their stream.
+    pub(crate) free_functions: HashSet<StreamPosition>,
+    /// Accesses that were held because of host functions.
+    pub(crate) holds: Holds,
+    /// Running tasks that access registered memory, whose pages are open while they run.
+    pub(crate) opened: HashMap<StreamPosition, Arc<Operation>>,
     /// Page snapshots by page address, oldest first.
     pub(crate) page_snapshots: HashMap<usize, Vec<PageSnapshot>>,
     /// Live streams, events and contexts.
@@ -159,6 +205,8 @@ pub(crate) struct State {
     pub(crate) event_uses: BTreeMap<u32, Vec<StreamPosition>>,
     /// Newest launch on each internal stream of a graph run. Programs do not see these streams.
     pub(crate) launches: HashMap<u32, Launch>,
+    /// Calls that were captured into graphs, by number. The oldest are forgotten.
+    pub(crate) captures: BTreeMap<u64, Arc<Operation>>,
     /// Objects that a reset destroyed, and the reset.
     pub(crate) reset_objects: HashMap<Object, Arc<Operation>>,
     /// By thread: the reset that destroyed its context, until the thread selects another one.
@@ -174,12 +222,15 @@ pub(crate) struct State {
     /// The call that finalized the runtime.
     pub(crate) finalized: Option<Arc<Operation>>,
     pub(crate) findings: Arc<Findings>,
+    /// What explains waits.
+    pub(crate) wait_records: WaitRecords,
     /// Called when something is proven for the first time.
     pub(crate) on_first_proven: Option<fn()>,
     /// Index into the findings by id and locations.
     finding_index: HashMap<(FindingId, Vec<u64>), usize>,
     /// Recent operations for the timeline, oldest first.
     pub(crate) recent: VecDeque<Arc<Operation>>,
+    pub(crate) unjudged: UnjudgedCounts,
 }
 
 impl StreamProgress {
@@ -204,6 +255,8 @@ pub(crate) struct NewOperation<'a> {
     pub(crate) name: &'static str,
     pub(crate) at: Option<StreamPosition>,
     pub(crate) touches: &'a [Touch],
+    /// Number of the captured call that the task repeats.
+    pub(crate) captured: Option<u64>,
 }
 
 impl State {
@@ -229,15 +282,30 @@ impl State {
         function: Option<&'static str>,
         time: f64,
     ) -> Arc<Operation> {
-        let NewOperation { name, at, touches } = new;
+        let NewOperation { name, at, touches, captured } = new;
         let mut operation = Operation::new(sequence, name, function, at, thread, touches, backtrace, time);
-        operation.launch = at.and_then(|at| self.launches.get(&at.stream).copied());
+        operation.captured_by = captured.and_then(|number| self.captures.get(&number).cloned());
+        let launched = at.filter(|_| !self.launches.is_empty());
+        operation.launch = launched.and_then(|at| self.launches.get(&at.stream).copied());
         let operation = Arc::new(operation);
         if self.recent.len() == MAX_TIMELINE {
             self.recent.pop_front();
         }
         self.recent.push_back(Arc::clone(&operation));
         operation
+    }
+
+    /// Remembers where a call was captured.
+    pub(crate) fn add_capture(&mut self, number: u64, operation: Arc<Operation>) {
+        self.captures.insert(number, operation);
+        if self.captures.len() > MAX_CAPTURES {
+            self.captures.pop_first();
+        }
+    }
+
+    /// Evidence that shows where a task of a graph was captured.
+    pub(crate) fn capture_evidence(&self, operation: &Operation) -> Option<Evidence> {
+        operation.captured_by.as_ref().map(|capture| self.evidence("captured here", capture, None))
     }
 
     /// Adds a finding, or increments the count of an equal one: same id and same locations. A count of 0 belongs to
@@ -258,6 +326,18 @@ impl State {
         }
     }
 
+    /// Records that `count` more operations cannot be judged for these findings. The reason completes the sentence "H1
+    /// not judged for 3 copies: ...". The report shows it, so that silence is not mistaken for a clean program.
+    pub(crate) fn not_judged(
+        &mut self,
+        findings: &'static [FindingId],
+        what: Subject,
+        count: u64,
+        reason: &'static str,
+    ) {
+        self.unjudged.add(findings, what, count, reason);
+    }
+
     /// Calls `on_first_proven` once.
     pub(crate) fn prove(&mut self) {
         if let Some(call) = self.on_first_proven.take() {
@@ -271,8 +351,9 @@ impl State {
         (address < start + allocation.size).then_some((*start, allocation))
     }
 
-    /// Describes a range for a message.
+    /// Describes a range for a message. The address may stand for physical memory.
     pub(crate) fn describe_range(&self, address: usize, len: usize) -> String {
+        let address = self.mappings.program_address(address);
         match self.allocation(address) {
             Some((start, allocation)) => {
                 let first = address - start;
@@ -304,7 +385,10 @@ impl State {
         near: Option<(usize, usize)>,
     ) -> Evidence {
         let meets = |touch: &&Touch| {
-            near.is_none_or(|(address, len)| touch.address < address + len && address < touch.address + touch.len)
+            near.is_none_or(|(near, len)| {
+                let (near, address) = (self.mappings.canonical(near), self.mappings.canonical(touch.address));
+                address < near + len && near < address + touch.len
+            })
         };
         let ranges = operation.touches.iter().filter(meets).take(MAX_RANGES);
         let ranges = ranges.map(|touch| self.bytes(touch.address, touch.len, touch.mode)).collect();
@@ -366,23 +450,12 @@ impl State {
         }
     }
 
-    /// Resolves an external wait when the stream passes it: everything that has finished by now happens before the
-    /// wait.
-    pub(crate) fn resolve_on_pass(&mut self, at: StreamPosition) {
-        if self.external_waits.contains(&at) {
-            let others = self.progress.iter().filter(|(stream, progress)| **stream != at.stream && progress.done > 0);
-            let done: Vec<StreamPosition> =
-                others.map(|(stream, progress)| StreamPosition { stream: *stream, sequence: progress.done }).collect();
-            self.resolve_external_wait(at, &done);
-        }
-    }
-
-    /// Resolves an external wait whose origin became known. Earlier host accesses to memory of the tasks behind it
-    /// were legal.
-    pub(crate) fn resolve_external_wait(&mut self, at: StreamPosition, after: &[StreamPosition]) {
-        self.external_waits.retain(|wait| *wait != at);
-        self.clocks.add_edges_late(at, after);
-        self.resnapshot_after(at);
+    /// True if the next entry into a function has something to check.
+    pub(crate) fn has_entry_checks(&self) -> bool {
+        self.finalized.is_some()
+            || !self.unchecked_errors.is_empty()
+            || !self.failed_allocations.is_empty()
+            || !self.context_resets.is_empty()
     }
 
     /// Takes new snapshots of the sources of all tasks behind `at`. Earlier changes to them were legal.
@@ -394,6 +467,12 @@ impl State {
                 task.snapshots.iter_mut().for_each(crate::snapshot::SourceSnapshot::refresh);
             }
         }
+    }
+
+    /// True if the host clock includes the first task in flight of a stream.
+    pub(crate) fn has_unretired_task(&self, stream: u32) -> bool {
+        let first = self.progress.get(&stream).and_then(|progress| progress.in_flight.front());
+        first.is_some_and(|task| self.clocks.host().includes(task.at))
     }
 
     /// Removes and returns every task in flight that the host clock includes.
@@ -414,10 +493,8 @@ impl State {
             self.host_function_finished(task.at);
             self.snapshot_count -= task.snapshots.len();
             task.operation.wait(time);
-            for touch in &task.operation.touches {
-                guard.remove(touch);
-            }
         }
+        guard.remove(retired.iter().flat_map(|task| &task.operation.touches));
         retired
     }
 }

@@ -1,6 +1,8 @@
 //! Compares the guard with a simple model, page by page, and with the protection that the kernel reports.
 
+use super::area::BLOCK_PAGES;
 use super::*;
+use softacl_engine::observer::Mode;
 
 const PAGES: usize = 5 * BLOCK_PAGES + 7;
 
@@ -56,8 +58,8 @@ fn counts_subranges_and_protection_match_the_copies_in_flight() {
             }
             1..=9 if !copies.is_empty() => {
                 let touch = copies.swap_remove(rng.usize(..copies.len()));
-                guard.remove(&touch);
-                for (reads, writes) in &mut model[guard.span(touch.address, touch.len)] {
+                guard.remove([&touch]);
+                for (reads, writes) in &mut model[guard.pinned.span(touch.address, touch.len)] {
                     *(if touch.mode == Mode::Read { reads } else { writes }) -= 1;
                 }
             }
@@ -75,10 +77,11 @@ fn counts_subranges_and_protection_match_the_copies_in_flight() {
                 }
             }
         }
-        let counted: Vec<(u64, u64)> =
-            (0..PAGES).map(|page| (guard.in_flight(page) % WRITER, guard.in_flight(page) / WRITER)).collect();
+        let counted: Vec<(u64, u64)> = (0..PAGES)
+            .map(|page| (guard.pinned.in_flight(page) % WRITER, guard.pinned.in_flight(page) / WRITER))
+            .collect();
         assert_eq!(counted, model, "after step {step}");
-        for page in (0..PAGES).filter(|page| guard.in_flight(*page) != 0).map(|page| start + page * PAGE) {
+        for page in (0..PAGES).filter(|page| guard.pinned.in_flight(*page) != 0).map(|page| start + page * PAGE) {
             let subranges = copies.iter().map(|touch| covered(touch, page)).filter(|(from, to)| from < to);
             let subranges: Vec<(usize, usize)> = subranges.collect();
             let random = rng.usize(page..page + PAGE);
@@ -87,11 +90,16 @@ fn counts_subranges_and_protection_match_the_copies_in_flight() {
                 let end = rng.usize(start + 1..=page + PAGE);
                 let overlapping = subranges.iter().filter(|(from, to)| *from < end && start < *to);
                 let first = overlapping.map(|(from, _)| start.max(*from)).min();
-                assert_eq!(guard.first_in_flight(start, end), first, "{start:#x} to {end:#x} after step {step}");
+                assert_eq!(
+                    guard.first_in_flight(&guard.pinned, start, end),
+                    first,
+                    "{start:#x} to {end:#x} after step {step}"
+                );
             }
         }
         if step % 100 == 0 {
-            let expected = |page: usize| if is_exempt[page] { access } else { super::access(guard.in_flight(page)) };
+            let expected =
+                |page: usize| if is_exempt[page] { access } else { area::access(guard.pinned.in_flight(page)) };
             let expected: Vec<i32> = (0..PAGES).map(expected).collect();
             assert_eq!(protection(start), expected, "after step {step}");
         }

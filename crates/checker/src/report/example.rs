@@ -1,6 +1,13 @@
 //! Example report for the tests of the renderers.
 
 use crate::finding::{Actor, Backtrace, Bytes, Finding, Frame, Mode, Participant, Report, ReportedOperation, Severity};
+use crate::unjudged::{Subject, Unjudged};
+
+/// An entry about operations that were not judged.
+pub fn unjudged() -> Unjudged {
+    let reason = "the memory is not watched".to_owned();
+    Unjudged { findings: vec!["H1".into(), "H3".into()], what: Subject::Copy, count: 3, reason }
+}
 
 /// A report with one H1 (count 3) and one P1 (count 12).
 pub fn report() -> Report {
@@ -80,6 +87,8 @@ pub fn report() -> Report {
         ],
         suppressed: 0,
         notes: Vec::new(),
+        unjudged: Vec::new(),
+        waits: None,
         timeline: vec![pageable, copy, write, wait],
     }
 }

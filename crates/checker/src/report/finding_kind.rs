@@ -49,7 +49,7 @@ pub const RULES: &[FindingKind] = &[
     ),
     proven(
         FindingId::L1,
-        "stream, event or context destroyed with work pending",
+        "stream, event, context or process ended with work pending",
         "Synchronize before you destroy the object.",
     ),
     proven(
@@ -147,6 +147,23 @@ pub const RULES: &[FindingKind] = &[
     ),
     advice(FindingId::D1, "deprecated call", "Use the replacement that the message names."),
     proven(FindingId::R1, "limit of the chip reached", "The message states the limit and its use."),
+    proven(
+        FindingId::W1,
+        "wait that nothing can satisfy",
+        "Every thread of the program waits, and nothing can end the waits. Make the record, write or call that the \
+         chain of waits ends with.",
+    ),
+    advice(
+        FindingId::W2,
+        "process that the others wait for",
+        "Several processes were stopped while they waited for each other. Find out why the named process did not \
+         continue.",
+    ),
+    proven(
+        FindingId::I1,
+        "shared memory or event ended while another process uses it",
+        "Let the other process close what it has opened, and wait for its word, before you free or destroy it.",
+    ),
 ];
 
 const fn proven(id: FindingId, title: &'static str, help: &'static str) -> FindingKind {
@@ -193,6 +210,8 @@ mod tests {
             ("O", 1),
             ("D", 1),
             ("R", 1),
+            ("W", 2),
+            ("I", 1),
         ] {
             expected.extend((1..=count).map(|index| format!("{letter}{index}")));
         }

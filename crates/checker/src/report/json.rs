@@ -1,7 +1,9 @@
 //! The report as one JSON object, for scripts. `docs/check.md` documents the keys.
 
-use super::{MergedFinding, Outcome};
+use super::exploration::Exploration;
+use super::{MergedFinding, Outcome, unknown_writer};
 use crate::finding::{Finding, ReportedOperation};
+use crate::unjudged::Unjudged;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -12,11 +14,16 @@ struct Document<'a> {
     seed: Option<u64>,
     soc: &'a str,
     version: &'a str,
+    /// False if the program never used softacl.
+    checked: bool,
     findings: Vec<Entry<'a>>,
     suppressed: u64,
     notes: &'a [String],
+    unjudged: &'a [Unjudged],
     /// Fault-injection summary.
     faults: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exploration: Option<&'a Exploration>,
     /// The command that repeats the run.
     repro_command: String,
     timeline: Vec<TimelineEntry<'a>>,
@@ -28,6 +35,16 @@ struct Entry<'a> {
     #[serde(flatten)]
     finding: &'a Finding,
     pid: Option<u32>,
+    /// Why the line of a write is unknown, and how to learn it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown_writer: Option<&'static str>,
+}
+
+impl<'a> Entry<'a> {
+    fn new(case: &'a MergedFinding, pid: Option<u32>) -> Entry<'a> {
+        let finding = &case.finding;
+        Entry { finding, pid, unknown_writer: unknown_writer::reason(finding) }
+    }
 }
 
 /// An operation of the timeline. Operation numbers, streams and threads are unique per process only.
@@ -47,10 +64,13 @@ pub fn render(outcome: &Outcome) -> String {
         seed: outcome.seed,
         soc: &outcome.soc,
         version: &outcome.version,
-        findings: outcome.cases.iter().map(|case| Entry { finding: &case.finding, pid: pid(case) }).collect(),
+        checked: outcome.unchecked.is_none(),
+        findings: outcome.cases.iter().map(|case| Entry::new(case, pid(case))).collect(),
         suppressed: outcome.suppressed,
         notes: &outcome.notes,
+        unjudged: &outcome.unjudged,
         faults: &outcome.faults,
+        exploration: outcome.exploration.as_ref(),
         repro_command: outcome.repeat(),
         timeline: outcome
             .processes
@@ -73,9 +93,14 @@ mod tests {
     fn json_has_the_documented_keys() {
         let mut outcome = Outcome::of(example::report());
         outcome.exit_code = Some(7);
+        outcome.unjudged.push(example::unjudged());
         let json: serde_json::Value = serde_json::from_str(&render(&outcome)).unwrap();
         assert_eq!(json["exit_code"], 7);
         assert_eq!(json["schedule"], "late");
+        let unjudged = serde_json::json!([
+            { "findings": ["H1", "H3"], "what": "copy", "count": 3, "reason": "the memory is not watched" }
+        ]);
+        assert_eq!(json["unjudged"], unjudged);
         assert!(json["repro_command"].as_str().is_some_and(|command| command.starts_with("softacl check ")));
         assert!(json["seed"].is_null());
         let first = &json["findings"][0];

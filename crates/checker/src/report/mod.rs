@@ -2,16 +2,22 @@
 //!
 //! [`Outcome`] is the result of a command, merged over its processes and runs. The renderers only read it.
 
+pub mod exploration;
 pub mod finding_kind;
 pub(crate) mod format;
+mod frames;
+pub mod github;
 pub mod html;
 pub mod json;
+pub mod markdown;
 mod outcome;
 pub mod sarif;
+mod slow_rank;
 mod source;
 pub mod suppression;
 pub mod text;
 mod timeline_svg;
+mod unknown_writer;
 
 #[cfg(test)]
 mod browser;
@@ -20,3 +26,4 @@ pub(crate) mod example;
 
 pub use format::{escape, quote};
 pub use outcome::{MergedFinding, Outcome, Process};
+pub use slow_rank::slow_rank;

@@ -1,8 +1,10 @@
 //! The result of a command: the reports of its processes and runs, merged.
 
+use super::exploration::Exploration;
 use super::format::quote;
 use super::suppression::Suppressions;
 use crate::finding::{Finding, Report, ReportedOperation, Severity};
+use crate::unjudged::{self, Unjudged};
 use std::collections::BTreeSet;
 
 /// The result of one check.
@@ -25,8 +27,14 @@ pub struct Outcome {
     pub processes: Vec<Process>,
     /// Limits of the report, such as a process without a report.
     pub notes: Vec<String>,
+    /// What could not be judged, one entry per reason.
+    pub unjudged: Vec<Unjudged>,
+    /// Why nothing was checked, if the program never used softacl.
+    pub unchecked: Option<String>,
     /// Fault-injection summary, one line per rule and process.
     pub faults: Vec<String>,
+    /// The result of exploring orders, if that was requested.
+    pub exploration: Option<Exploration>,
     /// The command that repeats the run. If empty, it is derived from the program and the schedule.
     pub repeat: String,
 }
@@ -73,6 +81,7 @@ impl Outcome {
         }
         self.suppressed += report.suppressed;
         self.notes.extend(report.notes);
+        unjudged::merge(&mut self.unjudged, report.unjudged);
         self.faults.extend(report.faults);
         let mut is_new = false;
         let process = self.processes.len();
@@ -113,14 +122,40 @@ impl Outcome {
         format!("softacl check --schedule {} -- {}", self.schedule, words.join(" "))
     }
 
-    /// Summary such as `2 proven, 1 advice, 3 suppressed; schedule late`.
+    /// Everything that keeps an empty report from meaning "clean": why nothing was checked, what was not judged, then
+    /// the notes.
+    pub fn limits(&self) -> impl Iterator<Item = String> {
+        let unjudged = self.unjudged.iter().map(ToString::to_string);
+        self.unchecked.iter().cloned().chain(unjudged).chain(self.notes.iter().cloned())
+    }
+
+    /// Removes the timelines, which are the largest part of a report.
+    pub fn remove_timelines(&mut self) {
+        self.processes.iter_mut().for_each(|process| process.timeline.clear());
+    }
+
+    /// Summary such as `2 proven, 1 advice, 1 not judged, 3 suppressed; schedule late; the program exited with 7`.
     pub fn summary(&self) -> String {
-        let mut text = format!("{} proven, {} advice", self.count(Severity::Proven), self.count(Severity::Advice));
-        if self.suppressed > 0 {
-            text += &format!(", {} suppressed", self.suppressed);
-        }
+        let mut text = match self.unchecked {
+            Some(_) => "nothing was checked".to_owned(),
+            None => self.counts(),
+        };
         if !self.schedule.is_empty() {
             text += &format!("; schedule {}", self.schedule);
+        }
+        if let Some(code) = self.exit_code.filter(|code| *code != 0) {
+            text += &format!("; the program exited with {code}");
+        }
+        text
+    }
+
+    fn counts(&self) -> String {
+        let mut text = format!("{} proven, {} advice", self.count(Severity::Proven), self.count(Severity::Advice));
+        if !self.unjudged.is_empty() {
+            text += &format!(", {} not judged", self.unjudged.len());
+        }
+        if self.suppressed > 0 {
+            text += &format!(", {} suppressed", self.suppressed);
         }
         text
     }
@@ -130,6 +165,7 @@ impl Outcome {
 mod tests {
     use super::super::example;
     use super::*;
+    use crate::unjudged::Subject;
 
     #[test]
     fn equal_findings_of_two_processes_are_merged() {
@@ -139,13 +175,16 @@ mod tests {
         second.findings[1].fingerprint = "P1 elsewhere".into();
         second.findings[0].count = 5;
         second.suppressed = 2;
+        let unjudged = Unjudged { findings: vec!["H1".into()], what: Subject::Copy, count: 3, reason: "why".into() };
+        second.unjudged = vec![unjudged.clone(), unjudged];
         let mut outcome = Outcome::of(first);
         outcome.add(second, &Suppressions::default());
         let merged: Vec<(&str, u64, usize)> =
             outcome.cases.iter().map(|case| (case.finding.id.as_str(), case.finding.count, case.process)).collect();
         assert_eq!(merged, [("H1", 8, 0), ("P1", 12, 0), ("P1", 12, 1)]);
         assert_eq!(outcome.processes.iter().map(|process| process.pid).collect::<Vec<_>>(), [1234, 4321]);
-        assert_eq!(outcome.summary(), "1 proven, 2 advice, 2 suppressed; schedule late");
+        assert_eq!(outcome.summary(), "1 proven, 2 advice, 1 not judged, 2 suppressed; schedule late");
+        assert_eq!(outcome.limits().collect::<Vec<_>>(), ["H1 not judged for 6 copies: why"]);
     }
 
     #[test]

@@ -15,9 +15,9 @@ pub fn render(outcome: &Outcome) -> String {
     let root = env::current_dir().unwrap_or_default();
     let results: Vec<Value> = outcome.cases.iter().map(|case| result(case, outcome, &root)).collect();
     let notes: Vec<Value> =
-        outcome.notes.iter().map(|note| json!({ "level": "warning", "message": { "text": note } })).collect();
+        outcome.limits().map(|note| json!({ "level": "warning", "message": { "text": note } })).collect();
     let invocation = json!({
-        "executionSuccessful": true,
+        "executionSuccessful": outcome.unchecked.is_none(),
         "commandLine": outcome.repeat(),
         "toolExecutionNotifications": notes,
     });
@@ -39,6 +39,7 @@ pub fn render(outcome: &Outcome) -> String {
                 "seed": outcome.seed,
                 "soc": outcome.soc,
                 "suppressed": outcome.suppressed,
+                "unjudged": outcome.unjudged,
                 "programExitCode": outcome.exit_code,
             },
         }],
@@ -243,14 +244,16 @@ mod tests {
         let mut outcome = Outcome::of(example::report());
         outcome.exit_code = Some(0);
         outcome.notes.push("process 7 wrote no report".into());
+        outcome.unjudged.push(example::unjudged());
         let document = parsed(&outcome);
         check(&document);
         let run = &document["runs"][0];
         assert_eq!(run["tool"]["driver"]["rules"].as_array().map(Vec::len), Some(RULES.len()));
         assert_eq!(
-            run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"],
+            run["invocations"][0]["toolExecutionNotifications"][1]["message"]["text"],
             "process 7 wrote no report"
         );
+        assert_eq!(run["properties"]["unjudged"][0]["count"], 3);
         let result = &run["results"][0];
         assert_eq!((&result["ruleId"], &result["level"]), (&"H1".into(), &"error".into()));
         assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 42);

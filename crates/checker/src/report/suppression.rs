@@ -182,7 +182,7 @@ mod tests {
         let error = |text: &str| Suppressions::parse(text).unwrap_err().to_string();
         let unknown = error("# header\n\nH1 *\nX9 app.c\n");
         assert!(unknown.starts_with("line 4: \"X9\" is not the id of a finding; known: H1, H2,"), "{unknown}");
-        assert!(unknown.ends_with("D1, R1"), "{unknown}");
+        assert!(unknown.ends_with("W1, W2, I1"), "{unknown}");
         assert!(error("H1").starts_with("line 1: H1 has no location"));
         assert!(error("S1 # everywhere").starts_with("line 1: S1 has no location"));
         assert!(error("H1 app.c:x").contains("\"x\" is not a line number"));

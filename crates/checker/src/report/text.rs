@@ -1,8 +1,9 @@
 //! The report as text for a terminal. One finding fits on one screen.
 
+use super::exploration::Exploration;
 use super::format::{self, plain};
-use super::{MergedFinding, Outcome, finding_kind, source};
-use crate::finding::{Finding, Frame, Participant, Severity};
+use super::{MergedFinding, Outcome, finding_kind, frames, source, unknown_writer};
+use crate::finding::{Finding, Participant, Severity};
 use std::fmt::Write as _;
 
 const WIDTH: usize = 100;
@@ -40,9 +41,9 @@ pub fn render(outcome: &Outcome, options: Options) -> String {
     if !brief.is_empty() {
         page.text.push('\n');
     }
-    for note in &outcome.notes {
+    for note in outcome.limits() {
         let label = page.paint(YELLOW, "note");
-        page.wrapped(&format!("{label}  "), 6, &plain(note));
+        page.wrapped(&format!("{label}  "), 6, &plain(&note));
     }
     for fault in &outcome.faults {
         page.line("", &format!("fault {}", plain(fault)));
@@ -51,10 +52,13 @@ pub fn render(outcome: &Outcome, options: Options) -> String {
         let hint = format!("softacl explain {}", case.finding.id);
         page.line("", &format!("Details of {}, with a buggy and a fixed program: {hint}", case.finding.id));
     }
-    let color = match (outcome.count(Severity::Proven), outcome.notes.is_empty()) {
-        (0, true) => GREEN,
+    for line in outcome.exploration.iter().flat_map(Exploration::lines) {
+        page.line("", &plain(&line));
+    }
+    let color = match (outcome.count(Severity::Proven), outcome.limits().next().is_none()) {
+        (0, true) if outcome.unchecked.is_none() => GREEN,
         // The notes state limits of the report, so green would promise too much.
-        (0, false) => YELLOW,
+        (0, _) if outcome.unchecked.is_none() => YELLOW,
         _ => RED,
     };
     let summary = page.paint(color, &outcome.summary());
@@ -114,6 +118,10 @@ impl TextWriter {
             let more = format!("  and {}: see --json", format::more(finding.operations.len() - shown, "operation"));
             self.line("", &self.paint(DIM, &more));
         }
+        if let Some(reason) = unknown_writer::reason(finding) {
+            self.text.push('\n');
+            self.labeled("the write", BOLD, width, reason);
+        }
         self.text.push('\n');
         self.labeled("fix", GREEN, width, &plain(&finding.fix));
         if finding.count > 1 {
@@ -158,9 +166,11 @@ impl TextWriter {
         if let (Some(source), Some(number)) = (source::line(best), best.line) {
             self.line(&indent, &format!("{number:>5} | {source}"));
         }
-        let after = operation.place.frames.iter().skip_while(|frame| !std::ptr::eq(*frame, best)).skip(1);
-        for caller in after.filter(|frame| is_known(frame)).take(MAX_CALLERS) {
-            self.line(&indent, &self.paint(DIM, &format!("from {}", format::location(caller))));
+        if let Some(inside) = frames::inside(&operation.place) {
+            self.line(&indent, &self.paint(DIM, &format!("inside it: {inside}")));
+        }
+        for caller in frames::callers(&operation.place).iter().take(MAX_CALLERS) {
+            self.line(&indent, &self.paint(DIM, &format!("from {}", caller.text())));
         }
     }
 
@@ -183,11 +193,6 @@ fn severity(severity: Severity) -> (&'static str, &'static str) {
         Severity::Proven => ("PROVEN", RED),
         Severity::Advice => ("ADVICE", YELLOW),
     }
-}
-
-/// False for frames without any name, such as those of loaders.
-fn is_known(frame: &Frame) -> bool {
-    frame.line.is_some() || frame.function.is_some()
 }
 
 fn wrap(text: &str, width: usize) -> Vec<String> {
@@ -292,6 +297,7 @@ softacl check: 1 proven, 1 advice; schedule late
         part.operation.ranges = vec![part.operation.ranges[0].clone(); 100];
         part.operation.place.frames = vec![part.operation.place.frames[0].clone(); 60];
         finding.operations = vec![part; 50];
+        finding.id = "S1".into();
         finding.message = "many words ".repeat(60);
         report.findings.truncate(1);
         let text = text(report);
@@ -318,6 +324,16 @@ softacl check: 1 proven, 1 advice; schedule late
     fn empty_report_is_one_line() {
         let report = Report { schedule: "random:3".into(), seed: Some(3), ..Report::default() };
         assert_eq!(text(report), "softacl check: 0 proven, 0 advice; schedule random:3\n");
+    }
+
+    #[test]
+    fn operations_that_were_not_judged_are_counted() {
+        let report = Report { schedule: "late".into(), unjudged: vec![example::unjudged()], ..Report::default() };
+        let expected = "note  H1, H3 not judged for 3 copies: the memory is not watched\n\
+                        softacl check: 0 proven, 0 advice, 1 not judged; schedule late\n";
+        assert_eq!(text(report.clone()), expected);
+        let colored = render(&Outcome::of(report), Options { color: true, verbose: false });
+        assert!(colored.contains("\x1b[33m0 proven"), "yellow, not green: {colored}");
     }
 
     #[test]

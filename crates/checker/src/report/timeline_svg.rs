@@ -18,6 +18,8 @@ const TOP: f64 = 34.0;
 const ROW_HEIGHT: f64 = 76.0;
 const BAR_HEIGHT: f64 = 20.0;
 const WIDTH: f64 = 1030.0;
+/// Smallest distance between two times.
+const MIN_STEP: f64 = 30.0;
 const LETTER_WIDTH: f64 = 7.0;
 const TEXT: &str = "writing to a String cannot fail";
 
@@ -61,6 +63,7 @@ pub fn draw(finding: &Finding, timeline: &[ReportedOperation]) -> String {
             canvas.operation(operation);
         }
     }
+    canvas.event_names();
     canvas.missing_order();
     format!(
         "<figure><div><svg viewBox=\"0 0 {w:.0} {height:.0}\" width=\"{w:.0}\" height=\"{height:.0}\" role=\"img\" \
@@ -89,15 +92,19 @@ impl<'a> Canvas<'a> {
             .collect();
         near.sort_by_key(|operation| distance(operation));
         near.truncate(MAX_NEIGHBORS);
+        // The whole drawing fits the page, so that both operations are visible without scrolling.
+        let count = |operations: &[&ReportedOperation]| distinct_times(operations).len() as f64;
+        let columns = ((WIDTH - LEFT - RIGHT) / MIN_STEP).floor();
+        while !near.is_empty() && count(&[operations.as_slice(), near.as_slice()].concat()) > columns {
+            near.pop();
+        }
         rows.extend(near.iter().flat_map(|operation| rows_of(operation)));
         rows.sort_unstable();
         rows.dedup();
         operations.extend(near);
         operations.sort_by_key(|operation| operation.number);
-        let mut times: Vec<f64> = operations.iter().flat_map(|operation| times_of(operation)).collect();
-        times.sort_by(f64::total_cmp);
-        times.dedup();
-        let step = ((WIDTH - LEFT - RIGHT) / times.len() as f64).clamp(30.0, 120.0);
+        let times = distinct_times(&operations);
+        let step = ((WIDTH - LEFT - RIGHT) / times.len() as f64).clamp(MIN_STEP, 120.0);
         let width = (LEFT + RIGHT + step * times.len() as f64).max(640.0);
         Self { finding, operations, rows, times, step, width, names: Vec::new(), svg: String::new() }
     }
@@ -189,6 +196,7 @@ impl<'a> Canvas<'a> {
         let role = self.role(operation);
         let (left, right, y) = self.bar(operation);
         let class = match (role, self.unordered()) {
+            (None, _) if event_name(operation).is_some() => "op event",
             (None, _) => "op",
             // Context, such as an allocation: not one of the two conflicting operations.
             (_, Some((first, second))) if ![first.number, second.number].contains(&operation.number) => "op side",
@@ -229,6 +237,18 @@ impl<'a> Canvas<'a> {
         self.svg.push_str("</g>\n");
         if let Some(time) = operation.waited.filter(|_| role.is_some()) {
             self.waited(time, self.y(DrawnRow::Thread(operation.thread)));
+        }
+    }
+
+    /// Names the records and waits among the neighbors, where there is room: they are the order that exists.
+    fn event_names(&mut self) {
+        for operation in self.operations.clone() {
+            let Some(name) = event_name(operation).filter(|_| self.role(operation).is_none()) else { continue };
+            let (left, right, y) = self.bar(operation);
+            let (middle, half) = ((left + right) / 2.0, name.len() as f64 * LETTER_WIDTH / 2.0 + 4.0);
+            if [y + 23.0, y - 16.0].iter().any(|baseline| self.is_free(middle, half, *baseline, 13.0)) {
+                self.name(middle, y, false, name, "event-name");
+            }
         }
     }
 
@@ -363,6 +383,20 @@ impl<'a> Canvas<'a> {
     }
 }
 
+/// The label of a task that orders streams: `record` or `wait`. `None` for other operations.
+fn event_name(operation: &ReportedOperation) -> Option<&'static str> {
+    let is_task = matches!(operation.actor, Actor::Stream { .. });
+    ["record", "wait"].into_iter().find(|name| is_task && operation.what.split(' ').any(|word| word == *name))
+}
+
+/// All times of some operations, sorted and without duplicates.
+fn distinct_times(operations: &[&ReportedOperation]) -> Vec<f64> {
+    let mut times: Vec<f64> = operations.iter().flat_map(|operation| times_of(operation)).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    times
+}
+
 fn rows_of(operation: &ReportedOperation) -> Vec<DrawnRow> {
     match operation.actor {
         Actor::Thread { thread } => vec![DrawnRow::Thread(thread)],
@@ -472,7 +506,37 @@ mod tests {
             .map(|number| ReportedOperation { number, submitted: number as f64 * 10.0, ..filler.clone() })
             .collect();
         let svg = draw(&report.findings[0], &report.timeline);
-        assert_eq!(svg.matches("class=\"op\"").count(), MAX_NEIGHBORS);
+        let neighbors = svg.matches("class=\"op\"").count();
+        assert!((5..=MAX_NEIGHBORS).contains(&neighbors), "{neighbors}");
         assert!(svg.len() < 40_000, "{}", svg.len());
+    }
+
+    #[test]
+    fn drawing_with_many_neighbors_fits_the_page() {
+        let mut report = example::report();
+        let filler = report.timeline[1].clone();
+        let neighbor = |number: u64| {
+            let time = number as f64 * 10.0;
+            let (submitted, started, finished) = (time, Some(time + 1.0), Some(time + 2.0));
+            ReportedOperation { number, submitted, started, finished, ..filler.clone() }
+        };
+        report.timeline = (100..200).map(neighbor).collect();
+        let svg = draw(&report.findings[0], &report.timeline);
+        let width: f64 = svg.split("width=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().parse().unwrap();
+        assert!(width <= WIDTH, "{width}");
+        assert_eq!(svg.matches("class=\"op hot\"").count(), 2);
+    }
+
+    #[test]
+    fn records_and_waits_are_named() {
+        let mut report = example::report();
+        let mut record = report.timeline[1].clone();
+        (record.number, record.what) = (3, "event record".into());
+        (record.submitted, record.started, record.finished) = (10.0, Some(20.0), Some(30.0));
+        record.waited = None;
+        record.actor = Actor::Stream { stream: 4, sequence: 1 };
+        report.timeline.push(record);
+        let svg = draw(&report.findings[0], &report.timeline);
+        assert!(svg.contains("class=\"op event\"") && svg.contains(">record<"), "{svg}");
     }
 }

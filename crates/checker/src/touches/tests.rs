@@ -3,7 +3,8 @@
 use crate::Checker;
 use crate::checker::RunInfo;
 use crate::guard::PAGE;
-use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, TaskKind, Touch, Window};
+use softacl_engine::observer::{FunctionOrder, Mode, Observer, StreamPosition, Submitted, TaskKind, Touch, Window};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Pinned memory and a checker that guards it.
 struct Pinned {
@@ -47,10 +48,12 @@ fn submit(checker: &Checker, sequence: u64, sources: &[(usize, usize)]) {
         device: 0,
         kind: TaskKind::Copy,
         touches: &touches,
-        is_host_function: false,
+        captured: None,
+        function: None,
         after: None,
         event: None,
         is_external_wait: false,
+        signal: None,
         releases: None,
     });
 }
@@ -142,4 +145,134 @@ fn wide_store_before_a_source_is_detected() {
     finish(&pinned.checker, 1);
     let message = "8 of 8 bytes differ, the first is byte 0".to_owned();
     assert_eq!(reported(&pinned.checker), [(message, 1)]);
+}
+
+#[test]
+fn stores_beside_a_source_do_not_hide_a_change() {
+    let pinned = Pinned::new(16);
+    submit(&pinned.checker, 1, &[(pinned.start + 100, 8)]);
+    for _ in 0..600 {
+        pinned.write(2000, 9);
+    }
+    // SAFETY: inside the mapping, and the guard has left the page open.
+    unsafe { ((pinned.start + 104) as *mut u8).write(9) };
+    finish(&pinned.checker, 1);
+    assert_eq!(reported(&pinned.checker), [("1 of 8 bytes differ, the first is byte 4".to_owned(), 1)]);
+    let unjudged = pinned.checker.report(RunInfo::default()).unjudged;
+    assert_eq!(unjudged[0].findings, ["H3"], "{unjudged:?}");
+}
+
+#[test]
+fn system_call_counts_with_the_bytes_that_it_used() {
+    let pinned = Pinned::new(16);
+    submit(&pinned.checker, 1, &[(pinned.start + 100, 8)]);
+    let receive = |len: usize| {
+        pinned.checker.system_access_begins(pinned.start, PAGE, true, "read");
+        // SAFETY: inside the mapping, and the page is open.
+        unsafe { (pinned.start as *mut u8).write_bytes(7, len) };
+        pinned.checker.system_access_ends(pinned.start, Some(len));
+    };
+    receive(50);
+    assert!(pinned.checker.report(RunInfo::default()).findings.is_empty());
+    receive(103);
+    finish(&pinned.checker, 1);
+    assert_eq!(reported(&pinned.checker), [("3 of 8 bytes differ, the first is byte 0".to_owned(), 1)]);
+}
+
+#[test]
+fn system_call_with_two_arguments_in_a_page_counts_with_both() {
+    let pinned = Pinned::new(16);
+    submit(&pinned.checker, 1, &[(pinned.start + 100, 8)]);
+    pinned.checker.system_access_begins(pinned.start + 200, 4, true, "getsockopt");
+    pinned.checker.system_access_begins(pinned.start + 96, 16, true, "getsockopt");
+    // SAFETY: inside the mapping, and the page is open.
+    unsafe { ((pinned.start + 100) as *mut u8).write(7) };
+    pinned.checker.system_access_ends(pinned.start + 96, Some(16));
+    pinned.checker.system_access_ends(pinned.start + 200, Some(4));
+    finish(&pinned.checker, 1);
+    assert_eq!(reported(&pinned.checker), [("1 of 8 bytes differ, the first is byte 0".to_owned(), 1)]);
+}
+
+#[test]
+fn page_of_a_blocked_system_call_stays_open_when_a_copy_is_queued() {
+    let pinned = Pinned::new(16);
+    pinned.checker.system_access_begins(pinned.start, 8, true, "read");
+    submit(&pinned.checker, 1, &[(pinned.start + 100, 8)]);
+    let mut ends = [0; 2];
+    // SAFETY: the calls get valid memory. The kernel refuses memory that is protected.
+    unsafe {
+        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+        assert_eq!(libc::write(ends[1], c"text".as_ptr().cast(), 4), 4);
+        assert_eq!(libc::read(ends[0], pinned.start as *mut _, 8), 4);
+        libc::close(ends[0]);
+        libc::close(ends[1]);
+    }
+    pinned.checker.system_access_ends(pinned.start, Some(4));
+    finish(&pinned.checker, 1);
+    assert_eq!(reported(&pinned.checker), []);
+}
+
+#[test]
+fn system_call_whose_use_is_unknown_is_not_judged() {
+    let pinned = Pinned::new(16);
+    submit(&pinned.checker, 1, &[(pinned.start + 100, 8)]);
+    for start in [200, 50] {
+        pinned.checker.system_access_begins(pinned.start + start, PAGE - start, true, "ioctl");
+        pinned.checker.system_access_ends(pinned.start + start, None);
+    }
+    let unjudged = pinned.checker.report(RunInfo::default()).unjudged;
+    assert_eq!((unjudged[0].findings.join(" "), unjudged[0].count), ("H1 H3".to_owned(), 1), "{unjudged:?}");
+}
+
+/// Queues a host function and a copy behind it, changes the source while `run_function` runs, and finishes the copy.
+fn change_behind_function(run_function: impl Fn(&Checker, StreamPosition, &AtomicBool) + Sync) -> Pinned {
+    let (pinned, is_changed) = (Pinned::new(16), AtomicBool::new(false));
+    let at = StreamPosition { stream: 1, sequence: 1 };
+    pinned.checker.submitted(&Submitted {
+        at,
+        device: 0,
+        kind: TaskKind::HostFunction,
+        touches: &[],
+        captured: None,
+        function: Some(FunctionOrder::HoldsStream),
+        after: None,
+        event: None,
+        is_external_wait: false,
+        signal: None,
+        releases: None,
+    });
+    submit(&pinned.checker, 2, &[(pinned.start, 100)]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| run_function(&pinned.checker, at, &is_changed));
+        pinned.write(5, 9);
+        is_changed.store(true, Ordering::Release);
+    });
+    pinned.checker.finished(at);
+    finish(&pinned.checker, 2);
+    pinned
+}
+
+#[test]
+fn change_that_a_host_function_did_not_wait_for_is_reported() {
+    let pinned = change_behind_function(|checker, at, _| {
+        while !checker.wants_progress() {
+            std::thread::yield_now();
+        }
+        checker.function_entered(at);
+        checker.function_left(at);
+    });
+    assert_eq!(reported(&pinned.checker), [("1 of 100 bytes differ, the first is byte 5".to_owned(), 1)]);
+}
+
+#[test]
+fn change_while_a_host_function_does_not_return_is_not_judged() {
+    let pinned = change_behind_function(|checker, at, is_changed| {
+        checker.function_entered(at);
+        while !is_changed.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        checker.function_left(at);
+    });
+    let report = pinned.checker.report(RunInfo::default());
+    assert!(report.findings.is_empty() && report.unjudged.len() == 1, "{:?}", report.unjudged);
 }
