@@ -40,7 +40,11 @@ const RESULT_LAST: &[&str] = &[
 const EXTENSIONS: &[(&str, &str)] = &[
     ("aclError softaclAnnotateRead(aclrtStream stream, const void *ptr, size_t size)", "softacl/annotate.h"),
     ("aclError softaclAnnotateWrite(aclrtStream stream, const void *ptr, size_t size)", "softacl/annotate.h"),
+    ("aclError softaclAnnotateAlloc(const void *ptr, size_t size, aclrtStream stream)", "softacl/annotate.h"),
+    ("aclError softaclAnnotateFree(const void *ptr, size_t size, aclrtStream stream)", "softacl/annotate.h"),
     ("aclError softaclHostView(void *devPtr, size_t size, void **hostPtr)", "softacl/softacl.h"),
+    ("aclError softaclNoHiddenSyncBegin(const char *name, const char *allow)", "softacl/softacl.h"),
+    ("size_t softaclNoHiddenSyncEnd(char *text, size_t size)", "softacl/softacl.h"),
     ("int softaclIsChecking(void)", "softacl/softacl.h"),
     ("int softaclTellFindings(void)", "softacl/softacl.h"),
     ("size_t softaclFindings(char *text, size_t size)", "softacl/softacl.h"),

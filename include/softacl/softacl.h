@@ -43,6 +43,29 @@ ACL_FUNC_VISIBILITY aclError softaclHostView(void *devPtr, size_t size, void **h
  */
 ACL_FUNC_VISIBILITY size_t softaclUnobservedErrors(char *text, size_t size);
 
+/**
+ * Begins a region of the calling thread in which no call may wait: synchronous copies and memory sets, asynchronous
+ * copies of pageable memory, explicit waits, frees with synchronization, aclrtDestroyStream and aclrtResetDevice. A
+ * call counts even if there was nothing to wait for, so the result does not depend on timing. Works with and without
+ * the checker. Regions nest.
+ *
+ * @param name   for messages; may be NULL
+ * @param allow  functions that may wait, separated by commas, for example "aclrtSynchronizeEvent"; may be NULL
+ *
+ *   100000   `allow` has a name that is not a function of the API
+ */
+ACL_FUNC_VISIBILITY aclError softaclNoHiddenSyncBegin(const char *name, const char *allow);
+
+/**
+ * Ends the innermost region of the calling thread.
+ *
+ * @param text  receives one line per call site that waited, with its source line, zero-terminated and truncated to
+ *              `size`; may be NULL
+ * @param size  bytes at `text`
+ * @return the number of calls that waited; SIZE_MAX if the thread has no region
+ */
+ACL_FUNC_VISIBILITY size_t softaclNoHiddenSyncEnd(char *text, size_t size);
+
 /** Returns 1 if the checker is active in this process (SOFTACL_CHECK=1, `softacl check`), 0 otherwise. */
 ACL_FUNC_VISIBILITY int softaclIsChecking(void);
 

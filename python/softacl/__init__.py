@@ -1,12 +1,13 @@
 """softacl: AscendCL without the NPU.
 
 The module `acl`, which is installed beside this package, is all that a pyACL program needs. This package
-contains the library, the C headers and a pytest plugin:
+contains the library, the C headers, gates for tests and a pytest plugin:
 
     @pytest.mark.softacl(soc="Ascend910C", schedules=["early", "late"], seeds=3)
     def test_my_copies(softacl): ...
 """
 
+import ctypes
 import os
 import sys
 
@@ -31,6 +32,45 @@ def include_path() -> str:
     """Returns the directory of the C headers: compile with -I and include acl/acl.h."""
     return os.path.join(_root(), "include")
 
+
+def annotate_alloc(ptr: int, size: int, stream: int = 0) -> None:
+    """Declares to the checker that an allocator of the program returns a block. See softacl/annotate.h."""
+    _annotate("softaclAnnotateAlloc", ptr, size, stream)
+
+
+def annotate_free(ptr: int, size: int, stream: int = 0) -> None:
+    """Declares to the checker that an allocator of the program frees a block, in the order of a stream. See
+    softacl/annotate.h."""
+    _annotate("softaclAnnotateFree", ptr, size, stream)
+
+
+def _annotate(function: str, ptr: int, size: int, stream: int) -> None:
+    """Calls an annotation, if the library that this process uses is softacl."""
+    try:
+        library = ctypes.CDLL("libascendcl.so", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return
+    call = getattr(library, function, None)
+    if call is None:
+        return
+    code = call(ctypes.c_void_p(ptr), ctypes.c_size_t(size), ctypes.c_void_p(stream))
+    if code != 0:
+        raise RuntimeError(f"{function} returned {code}")
+
+
+from softacl.gates import HiddenSync, Slice, Timeline, no_hidden_sync, timeline  # noqa: E402
+
+__all__ = [
+    "HiddenSync",
+    "Slice",
+    "Timeline",
+    "annotate_alloc",
+    "annotate_free",
+    "include_path",
+    "library_path",
+    "no_hidden_sync",
+    "timeline",
+]
 
 # `pytest -p softacl` looks for hooks and fixtures in this module. Other programs do not need pytest.
 if "pytest" in sys.modules:

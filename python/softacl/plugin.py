@@ -11,27 +11,39 @@
     @pytest.mark.softacl(check=True)                         # under the checker, on the schedule `late`
     def test_waits(softacl): ...
 
+    @pytest.mark.softacl(no_hidden_sync=["synchronize_event"])   # fails if another call of the test waits
+    def test_pipeline(softacl): ...
+
 A test fails if a task of one of its streams failed and no wait returned the error, or if the checker has proven
-a finding. `--softacl-check` runs every test under the checker.
+a finding. `--softacl-check` runs every test under the checker, `--softacl-seeds N` on the schedules random:1 to
+random:N, and `--softacl-report FILE` writes one report for the whole session.
 """
 
 import ctypes
+import functools
 import json
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import traceback
-from typing import Any, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 from _pytest.reports import TestReport
 from _pytest.runner import runtestprotocol
 
+from softacl.gates import HiddenSync, no_hidden_sync
+
 __all__ = [
     "pytest_addoption",
     "pytest_configure",
     "pytest_generate_tests",
+    "pytest_pyfunc_call",
     "pytest_runtest_protocol",
+    "pytest_sessionfinish",
+    "pytest_terminal_summary",
     "softacl",
     "softacl_schedule",
 ]
@@ -48,9 +60,72 @@ _VARIABLES = {
 }
 
 
+# Keywords of the marker that are no environment variables.
+_OTHERS = {"schedules", "seeds", "check", "no_hidden_sync"}
+
+
+class _SessionReport:
+    """What the checker found in all tests of the session."""
+
+    def __init__(self) -> None:
+        self.tests = 0
+        self.findings: Dict[Tuple[str, str], Dict[str, Any]] = {}
+        self.unjudged: Dict[Tuple[str, str], Dict[str, Any]] = {}
+        self.notes: List[str] = []
+
+    def add(self, test: str, document: Dict[str, Any]) -> None:
+        self.tests += 1
+        for finding in document["findings"]:
+            key = (finding["id"], finding["fingerprint"])
+            known = self.findings.setdefault(key, {**finding, "count": 0, "tests": []})
+            known["count"] += finding["count"]
+            known["tests"].append(test)
+            # Another test may prove what this one reported as advice.
+            if finding["severity"] == "PROVEN":
+                known["severity"] = "PROVEN"
+        for entry in document.get("unjudged", []):
+            limit = self.unjudged.setdefault((entry["what"], entry["reason"]), {**entry, "count": 0})
+            limit["count"] += entry["count"]
+        self.notes += [f"{test}: {note}" for note in document.get("notes", [])]
+
+    def count(self, severity: str) -> int:
+        return sum(finding["severity"] == severity for finding in self.findings.values())
+
+    def summary(self) -> str:
+        text = f"{self.count('PROVEN')} proven, {self.count('ADVICE')} advice"
+        if self.unjudged:
+            text += f", {len(self.unjudged)} not judged"
+        return f"{text} in {self.tests} checked test{'s' if self.tests != 1 else ''}"
+
+    def document(self) -> Dict[str, Any]:
+        findings = sorted(self.findings.values(), key=lambda finding: finding["severity"] != "PROVEN")
+        return {
+            "tests": self.tests,
+            "findings": findings,
+            "unjudged": list(self.unjudged.values()),
+            "notes": self.notes,
+        }
+
+
+_REPORT = pytest.StashKey[_SessionReport]()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("softacl")
     group.addoption("--softacl-soc", default=None, help="default chip")
+    group.addoption(
+        "--softacl-seeds",
+        type=int,
+        default=0,
+        metavar="N",
+        help="run every test on the schedules random:1 to random:N, unless its marker names schedules",
+    )
+    group.addoption(
+        "--softacl-report",
+        default=None,
+        metavar="FILE",
+        help="write the findings of all tests as JSON; implies --softacl-check",
+    )
     group.addoption("--softacl-check", action="store_true", help="run every test under the checker")
     group.addoption(
         "--softacl-schedule", default=None, help="default schedule: threads, early, late or random:SEED"
@@ -60,22 +135,57 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "softacl(soc, form, cann, devices, memory, host_memory, strict, schedules, seeds, check): "
+        "softacl(soc, form, cann, devices, memory, host_memory, strict, schedules, seeds, check, no_hidden_sync): "
         "run the test in a separate process with fresh devices",
     )
+    config.stash[_REPORT] = _SessionReport()
+    if config.getoption("--softacl-seeds") < 0:
+        raise pytest.UsageError("--softacl-seeds: a negative number of seeds")
+    chip = config.getoption("--softacl-soc")
+    reason = chip and _chip_error(chip)
+    if reason:
+        raise pytest.UsageError(f"--softacl-soc: {reason}")
+    report = config.getoption("--softacl-report")
+    if report:
+        try:
+            open(report, "w").close()  # a wrong path must not waste the session
+        except OSError as error:
+            raise pytest.UsageError(f"--softacl-report: {error}") from None
+
+
+@functools.lru_cache(maxsize=None)
+def _chip_error(chip: str) -> Optional[str]:
+    """Returns why softacl refuses a chip, with the list of chips, or None.
+
+    Asks in another process, because this one is forked later and must not use acl.
+    """
+    program = "import acl, sys; sys.exit(42 if acl.rt.get_device_count()[1] != 0 else 0)"
+    environment = {**os.environ, "SOFTACL_SOC": chip}
+    environment.pop("SOFTACL_CHECK", None)
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("softacl: ")]
+    if done.returncode != 42 or not lines:
+        return None  # the chip exists, or the test itself will show what is wrong
+    return lines[0][len("softacl: ") :].replace("SOFTACL_SOC: ", "", 1)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("softacl")
-    if marker is None:
+    if marker is None and "softacl" not in metafunc.fixturenames:
         return
-    unknown = set(marker.kwargs) - set(_VARIABLES) - {"schedules", "seeds", "check"}
-    if unknown or marker.args:
-        wrong = sorted(unknown) or marker.args
-        known = f"{sorted(_VARIABLES)}, schedules, seeds, check"
+    options = {} if marker is None else marker.kwargs
+    unknown = set(options) - set(_VARIABLES) - _OTHERS
+    if unknown or (marker is not None and marker.args):
+        wrong = sorted(unknown) or (marker and marker.args)
+        known = f"{sorted(_VARIABLES)}, {', '.join(sorted(_OTHERS))}"
         raise pytest.UsageError(f"pytest.mark.softacl: unknown {wrong}; known: {known}")
-    schedules: List[str] = list(marker.kwargs.get("schedules", []))
-    schedules += [f"random:{seed}" for seed in range(marker.kwargs.get("seeds", 0))]
+    reason = "soc" in options and _chip_error(str(options["soc"]))
+    if reason:
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: pytest.mark.softacl(soc=...): {reason}")
+    schedules: List[str] = list(options.get("schedules", []))
+    default = 0 if schedules else metafunc.config.getoption("--softacl-seeds")
+    # As in `softacl check --seeds N`.
+    schedules += [f"random:{seed}" for seed in range(1, options.get("seeds", default) + 1)]
     if schedules:
         if "softacl_schedule" not in metafunc.fixturenames:
             metafunc.fixturenames.append("softacl_schedule")
@@ -105,6 +215,45 @@ def _uses_softacl(item: pytest.Item) -> bool:
     return item.get_closest_marker("softacl") is not None or "softacl" in getattr(item, "fixturenames", ())
 
 
+def _checks_all(config: pytest.Config) -> bool:
+    return bool(config.getoption("--softacl-check") or config.getoption("--softacl-report"))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Runs the test in a region without hidden waits, if its marker asks for it."""
+    marker = pyfuncitem.get_closest_marker("softacl")
+    gate = marker.kwargs.get("no_hidden_sync") if marker is not None else None
+    if gate is None or gate is False:
+        yield
+        return
+    region = no_hidden_sync(allow=() if gate is True else gate)
+    region.__enter__()
+    outcome: Any = yield
+    if outcome.excinfo is not None:
+        region.__exit__(*outcome.excinfo)
+        return
+    try:
+        region.__exit__(None, None, None)
+    except HiddenSync as error:
+        outcome.force_exception(error)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    file = session.config.getoption("--softacl-report")
+    if file:
+        with open(file, "w", encoding="utf-8") as stream:
+            json.dump(session.config.stash[_REPORT].document(), stream, indent=2)
+            stream.write("\n")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    report = config.stash[_REPORT]
+    if report.tests:
+        file = config.getoption("--softacl-report")
+        terminalreporter.write_line(f"softacl check: {report.summary()}" + (f"; see {file}" if file else ""))
+
+
 def _environment(item: pytest.Item) -> "dict[str, str]":
     """Returns the environment variables for the test."""
     marker = item.get_closest_marker("softacl")
@@ -116,7 +265,7 @@ def _environment(item: pytest.Item) -> "dict[str, str]":
     schedule = schedule or item.config.getoption("--softacl-schedule")
     if schedule:
         chosen["SOFTACL_SCHEDULE"] = schedule
-    if options.get("check") or item.config.getoption("--softacl-check"):
+    if options.get("check", _checks_all(item.config)):
         chosen["SOFTACL_CHECK"] = "1"
     return chosen
 
@@ -142,9 +291,9 @@ def _run_forked(item: pytest.Item) -> List[TestReport]:
             os.environ.update(_environment(item))
             reports = runtestprotocol(item, log=False, nextitem=None)
             _add_unobserved(item, reports)
-            _add_findings(item, reports)
+            document = _add_findings(item, reports)
             with os.fdopen(writing, "wb") as pipe:
-                pickle.dump(reports, pipe)
+                pickle.dump((reports, document), pipe)
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -155,8 +304,10 @@ def _run_forked(item: pytest.Item) -> List[TestReport]:
         data = pipe.read()
     _, status = os.waitpid(child, 0)
     if data:
-        reports = pickle.loads(data)
+        reports, document = pickle.loads(data)
         assert isinstance(reports, list)
+        if document is not None:
+            item.config.stash[_REPORT].add(item.nodeid, document)
         return reports
     if os.WIFSIGNALED(status):
         how = f"was terminated by {signal.Signals(os.WTERMSIG(status)).name}"
@@ -179,27 +330,30 @@ def _add_unobserved(item: pytest.Item, reports: List[TestReport]) -> None:
             reports[index] = _failed(item, f"asynchronous errors that no wait returned:\n{text}")
 
 
-def _add_findings(item: pytest.Item, reports: List[TestReport]) -> None:
-    """Fails a passed test if the checker has proven a finding."""
+def _add_findings(item: pytest.Item, reports: List[TestReport]) -> Optional[Dict[str, Any]]:
+    """Fails a passed test if the checker has proven a finding. Returns the report, without its timeline."""
     library = _library()
     if library is None or not hasattr(library, "softaclFindings"):
-        return
+        return None
     library.softaclFindings.restype = ctypes.c_size_t
     library.softaclFindings.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     size = library.softaclFindings(None, 0)
     if not size:
-        return  # the checker is off
+        return None  # the checker is off
     buffer = ctypes.create_string_buffer(size + (1 << 16))
     library.softaclFindings(buffer, len(buffer))
-    proven = [finding for finding in json.loads(buffer.value)["findings"] if finding["severity"] == "PROVEN"]
+    document: Dict[str, Any] = json.loads(buffer.value)
+    document.pop("timeline", None)
+    proven = [finding for finding in document["findings"] if finding["severity"] == "PROVEN"]
     # For `softacl check -- pytest`: reports the findings now, because this process skips its exit handlers.
     library.softaclTellFindings()
     if not proven:
-        return
+        return document
     text = "\n\n".join(_describe(finding) for finding in proven)
     for index, report in enumerate(reports):
         if report.when == "call" and report.passed:
             reports[index] = _failed(item, f"softacl check: {len(proven)} proven\n{text}")
+    return document
 
 
 def _describe(finding: Any) -> str:

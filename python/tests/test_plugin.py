@@ -1,5 +1,6 @@
 """Runs the pytest plugin as a user would: with a separate test file in a separate pytest."""
 
+import json
 import os
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def test_marker_runs_the_test_once_per_schedule_and_seed(tmp_path):
         """,
     )
     assert code == 0, output
-    for name in ["test_orders[early]", "test_orders[late]", "test_orders[random:0]", "test_orders[random:1]"]:
+    for name in ["test_orders[early]", "test_orders[late]", "test_orders[random:1]", "test_orders[random:2]"]:
         assert name in output
     assert "5 passed" in output
 
@@ -169,3 +170,158 @@ def test_check_option_checks_every_test(tmp_path):
     code, output = run(tmp_path, REUSE, "--softacl-check")
     assert code == 1, output
     assert "2 failed, 1 passed" in output
+
+
+def test_seeds_option_runs_every_test_on_each_seed(tmp_path):
+    code, output = run(
+        tmp_path,
+        """
+        import os
+        import pytest
+
+        def test_any(softacl, softacl_schedule):
+            assert os.environ["SOFTACL_SCHEDULE"] == softacl_schedule
+
+        @pytest.mark.softacl(schedules=["late"])
+        def test_own(softacl): ...
+
+        @pytest.mark.softacl(seeds=1)
+        def test_own_seeds(softacl): ...
+
+        def test_without_softacl(): ...
+        """,
+        "--softacl-seeds",
+        "3",
+    )
+    assert code == 0, output
+    for name in ["test_any[random:1]", "test_any[random:3]", "test_own[late]", "test_own_seeds[random:1]"]:
+        assert name in output
+    assert "6 passed" in output
+
+
+def test_wrong_chip_is_a_usage_error_that_lists_the_chips(tmp_path):
+    code, output = run(tmp_path, "def test_any(softacl): ...", "--softacl-soc", "H100")
+    assert code == 4, output
+    assert "--softacl-soc" in output and "H100" in output and "Ascend910B" in output and "Ascend310P" in output
+    code, output = run(
+        tmp_path,
+        """
+        import pytest
+
+        @pytest.mark.softacl(soc="H100")
+        def test_any(softacl): ...
+        """,
+    )
+    assert code != 0 and "1 passed" not in output
+    assert "H100" in output and "Ascend310P" in output, output
+
+
+def test_report_covers_the_whole_session(tmp_path):
+    file = tmp_path / "report.json"
+    code, output = run(tmp_path, REUSE, "--softacl-report", str(file))
+    assert code == 1, output
+    assert "softacl check: 2 proven" in output and "in 3 checked tests" in output
+    report = json.loads(file.read_text())
+    assert report["tests"] == 3
+    proven = [finding for finding in report["findings"] if finding["severity"] == "PROVEN"]
+    assert [finding["id"] for finding in proven] == ["H1", "H1"], "the two tests are different callers"
+    names = [[test.rsplit("::", 1)[-1] for test in finding["tests"]] for finding in proven]
+    assert names == [["test_reuse"], ["test_unchecked"]]
+    code, output = run(tmp_path, REUSE, "--softacl-report", "/no/such/directory/r.json")
+    assert code == 4 and "--softacl-report" in output
+
+
+GATES = """
+    import ctypes
+    import pytest
+    from softacl import HiddenSync, no_hidden_sync, timeline
+
+    SIZE = 1 << 20
+
+    def objects(acl):
+        stream, ret = acl.rt.create_stream()
+        device, ret = acl.rt.malloc(SIZE, 0)
+        pinned, ret = acl.rt.malloc_host(SIZE)
+        return stream, device, pinned
+
+    def test_clean_region(softacl):
+        stream, device, pinned = objects(softacl)
+        with no_hidden_sync(allow=["synchronize_stream"]):
+            assert softacl.rt.memcpy_async(device, SIZE, pinned, SIZE, 1, stream) == 0
+            assert softacl.rt.synchronize_stream(stream) == 0
+
+    def test_hidden_wait(softacl):
+        stream, device, pinned = objects(softacl)
+        pageable = ctypes.create_string_buffer(SIZE)
+        with pytest.raises(HiddenSync) as raised:
+            with no_hidden_sync(name="upload"):
+                softacl.rt.memcpy_async(device, SIZE, ctypes.addressof(pageable), SIZE, 1, stream)  # line 25
+                softacl.rt.memset(device, SIZE, 0, SIZE)
+        first, second = raised.value.calls
+        assert first.startswith("upload: aclrtMemcpyAsync at ") and "test_inner.py:25" in first, first
+        assert "pageable" in first and "aclrtMemset" in second
+
+    def test_unknown_function(softacl):
+        with pytest.raises(ValueError, match="wait_for_it"):
+            with no_hidden_sync(allow=["wait_for_it"]):
+                pass
+
+    @pytest.mark.softacl(no_hidden_sync=["synchronize_stream"])
+    def test_marked_clean(softacl):
+        stream, device, pinned = objects(softacl)
+        assert softacl.rt.synchronize_stream(stream) == 0
+
+    @pytest.mark.softacl(no_hidden_sync=True)
+    def test_marked_waits(softacl):
+        stream, device, pinned = objects(softacl)
+        assert softacl.rt.synchronize_stream(stream) == 0
+"""
+
+
+def test_hidden_waits_are_reported_with_their_lines(tmp_path):
+    for options in [[], ["--softacl-check"], ["--softacl-schedule", "late"]]:
+        code, output = run(tmp_path, GATES, *options)
+        assert code == 1, output
+        assert "1 failed, 4 passed" in output, output
+        assert "1 call waited" in output and "aclrtSynchronizeStream at" in output
+
+
+def test_timeline_asserts_overlap_and_stalls(tmp_path):
+    code, output = run(
+        tmp_path,
+        """
+        import pytest
+        from softacl import timeline
+
+        SIZE = 1 << 20
+
+        def test_timeline(softacl):
+            stream, ret = softacl.rt.create_stream()
+            device, ret = softacl.rt.malloc(SIZE, 0)
+            pinned, ret = softacl.rt.malloc_host(SIZE)
+            with timeline() as seen:
+                assert softacl.rt.memcpy_async(device, SIZE, pinned, SIZE, 1, stream) == 0
+                assert softacl.rt.synchronize_stream(stream) == 0
+                assert softacl.rt.memcpy_async(pinned, SIZE, device, SIZE, 2, stream) == 0
+                assert softacl.rt.synchronize_stream(stream) == 0
+            upload, = seen.find("H2D")
+            assert 0 < upload.milliseconds < 10_000
+            seen.assert_overlaps("H2D", "aclrtSynchronizeStream")
+            with pytest.raises(AssertionError, match="did not overlap"):
+                seen.assert_overlaps("H2D", "D2H")
+            with pytest.raises(AssertionError, match="no 'kernel'; it has: .*H2D"):
+                seen.assert_overlaps("H2D", "kernel")
+            seen.assert_max_host_stall(60_000)
+            with pytest.raises(AssertionError, match="aclrtSynchronizeStream"):
+                seen.assert_max_host_stall(0)
+            seen.assert_max_host_stall(0, allow=["synchronize_stream", "memcpy_async"])
+
+        @pytest.mark.softacl(check=True)
+        def test_not_under_the_checker(softacl):
+            with pytest.raises(RuntimeError, match="under the checker"):
+                with timeline():
+                    pass
+        """,
+    )
+    assert code == 0, output
+    assert "2 passed" in output

@@ -1,4 +1,5 @@
-//! Support for testing programs: runs a test body on many legal execution orders, under the checker.
+//! Support for testing programs: runs a test body on many legal execution orders, under the checker, or in a region in
+//! which no call may wait.
 //!
 //! softacl reads its schedule once per process. The test program therefore starts itself again for every schedule, with
 //! only the one test, and reads the checker's report. See [`on_schedules`] for an example.
@@ -6,6 +7,7 @@
 use crate::raw;
 use std::any::type_name;
 use std::env;
+use std::ffi::{CStr, CString};
 use std::process::{Command, Output, Stdio};
 
 /// Environment variable of the process that runs the body. Its value is the name of the test.
@@ -50,6 +52,69 @@ pub fn on_schedules<F: FnOnce()>(seeds: u64, body: F) {
         if let Some(failure) = failure(&output) {
             let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
             panic!("{name} on schedule {schedule}: {failure}\n{out}\n{err}");
+        }
+    }
+}
+
+/// Runs a body in which no call of the calling thread may wait, except the C functions that `allow` lists.
+///
+/// Synchronous copies, asynchronous copies of pageable memory, explicit waits, `aclrtDestroyStream` (a dropped
+/// [`Stream`](crate::Stream)) and frees with synchronization count, even if there was nothing to wait for. Works with and
+/// without the checker. With another library than softacl, only the body runs.
+///
+/// # Panics
+///
+/// Panics with the source lines of the calls that waited, and if `allow` has a name that is not a function of the API.
+///
+/// ```
+/// use ascendcl::{Device, test::no_hidden_sync};
+///
+/// let context = Device::new(0)?.new_context()?;
+/// let stream = context.new_stream()?;
+/// let mut device = context.alloc_zeros::<u8>(4)?;
+/// let host = context.alloc_pinned_from_slice(&[1, 2, 3, 4])?;
+/// let transfer = no_hidden_sync(&[], || stream.upload(host, &mut device))?;
+/// no_hidden_sync(&["aclrtSynchronizeEvent", "aclrtSynchronizeStream"], || transfer.wait())?;
+/// # Ok::<(), ascendcl::Error>(())
+/// ```
+#[track_caller]
+pub fn no_hidden_sync<T>(allow: &[&str], body: impl FnOnce() -> T) -> T {
+    if !is_softacl() {
+        return body();
+    }
+    let allow = CString::new(allow.join(",")).expect("a function name contains no zero byte");
+    // SAFETY: both arguments are strings that outlive the call.
+    if let Err(error) = unsafe { raw::softaclNoHiddenSyncBegin(c"".as_ptr(), allow.as_ptr()) } {
+        panic!("no_hidden_sync: {error}");
+    }
+    let mut region = Region { is_open: true };
+    let result = body();
+    let (count, text) = region.end();
+    assert!(count == 0, "{count} call{} waited:\n{text}", if count == 1 { "" } else { "s" });
+    result
+}
+
+/// An open region of the calling thread. Ends when dropped, because the body may panic.
+struct Region {
+    is_open: bool,
+}
+
+impl Region {
+    /// Ends the region. Returns the number of calls that waited, and a line for each call site.
+    fn end(&mut self) -> (usize, String) {
+        self.is_open = false;
+        let mut text = vec![0_u8; 1 << 14];
+        // SAFETY: the buffer has the given size.
+        let count = unsafe { raw::softaclNoHiddenSyncEnd(text.as_mut_ptr().cast(), text.len()) };
+        let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+        (count.unwrap_or(0), text.to_string_lossy().into_owned())
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.end();
         }
     }
 }

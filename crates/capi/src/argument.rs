@@ -269,7 +269,8 @@ fn unreadable_array<T>(name: &'static str, count: usize, pointer: *const T, whol
         Some(_) if !pointer.is_aligned() => format!("the address is not aligned to {} bytes", align_of::<T>()),
         Some(_) => "they are not all in memory that exists, or exceed its allocation".to_owned(),
     };
-    Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read: {why}"))
+    let unit = if size_of::<T>() == 1 { "bytes" } else { "elements" };
+    Error::Argument(format!("{name}: {count} {unit} at {pointer:?} cannot be read: {why}"))
 }
 
 impl<P> InPtr<u8, P> {

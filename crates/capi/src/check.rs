@@ -5,12 +5,14 @@
 
 use crate::{config, crash_report, faults, machine_cell};
 use softacl_checker::finding::Report;
+use softacl_checker::picture::Picture;
 use softacl_checker::report::{Outcome, text};
-use softacl_checker::{Checker, RunInfo};
+use softacl_checker::{Checker, RunInfo, interposer};
 use softacl_engine::{Config, Machine, Schedule};
 use softacl_memory::without_size_signal;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::{IsTerminal as _, Write as _};
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -21,6 +23,9 @@ const INTERRUPTED: &str = "a signal handler has ended the process in the middle 
 
 /// Exit code of a process with proven findings.
 const PROVEN: i32 = 2;
+
+/// How long a program that hangs may take to print what it has buffered.
+const FLUSH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The checker and the run that it observes.
 struct Installed {
@@ -36,8 +41,14 @@ impl Installed {
             _ => None,
         };
         let soc = config.profile.soc.clone();
-        let run = RunInfo { soc, schedule: config.schedule.to_string(), seed, ..RunInfo::default() };
-        Installed { checker: Arc::default(), run }
+        // Of the many runs of an exploration, few are reported in full.
+        let is_brief = config.replay.as_ref().is_some_and(|replay| replay.log.is_some() && !replay.order.is_narrated);
+        let run = RunInfo { soc, schedule: config.schedule.to_string(), seed, is_brief, ..RunInfo::default() };
+        let checker = Arc::<Checker>::default();
+        if config.replay.as_ref().is_some_and(|replay| replay.order.is_narrated) {
+            checker.narrate();
+        }
+        Installed { checker, run }
     }
 }
 
@@ -52,17 +63,62 @@ pub(crate) fn install(config: &Config) -> Option<Arc<Checker>> {
     {
         warn(format_args!("{} cannot be written, so there will be no report: {error}", directory.display()));
     }
-    softacl_checker::interposer::attach(on_syscall_buffer, on_wait_object, on_handler_installed, crash_report::flush);
+    interposer::attach(&interposer::Hooks {
+        begin: on_system_access,
+        end: on_system_access_done,
+        read: on_library_read,
+        release: on_release,
+        object: on_wait_object,
+        handler: on_handler_installed,
+        exit: crash_report::flush,
+    });
     checker.on_first_proven(|| crash_report::arm(report_abnormal_exit));
     Some(checker)
 }
 
 /// Called by the interposer before a system call accesses memory.
-unsafe extern "C" fn on_syscall_buffer(start: *const c_void, size: usize, is_write: c_int, function: *const c_char) {
-    let Some(checker) = checker() else { return };
-    // SAFETY: the function names are constants of the interposer, which is never unloaded.
+unsafe extern "C" fn on_system_access(start: *const c_void, size: usize, is_write: c_int, function: *const c_char) {
+    if let Some(checker) = checker() {
+        // SAFETY: the interposer passes one of its constants.
+        let name = unsafe { function_name(function) };
+        checker.system_access_begins(start as usize, size, is_write != 0, name);
+    }
+}
+
+/// Called by the interposer after a system call has used the first `done` bytes of memory. `usize::MAX` if that is
+/// unknown.
+unsafe extern "C" fn on_system_access_done(start: *const c_void, done: usize) {
+    if let Some(checker) = checker() {
+        checker.system_access_ends(start as usize, Some(done).filter(|done| *done != usize::MAX));
+    }
+}
+
+/// Called by the interposer after a function of the C library has read memory.
+unsafe extern "C" fn on_library_read(start: *const c_void, size: usize, function: *const c_char) {
+    if let Some(checker) = checker() {
+        // SAFETY: the interposer passes one of its constants.
+        checker.library_read(start as usize, size, unsafe { function_name(function) });
+    }
+}
+
+/// Called by the interposer before a function releases memory.
+unsafe extern "C" fn on_release(start: *const c_void, size: usize, function: *const c_char) {
+    // A forked process may have inherited a locked mutex of the checker.
+    if let Some(checker) = checker().filter(|_| !machine_cell::is_forked()) {
+        // SAFETY: the interposer passes one of its constants.
+        checker.memory_released(start as usize, size, unsafe { function_name(function) });
+    }
+}
+
+/// The name of a function.
+///
+/// # Safety
+///
+/// The text is a constant of the interposer, which is never unloaded.
+unsafe fn function_name(function: *const c_char) -> &'static str {
+    // SAFETY: see above.
     let name: &'static CStr = unsafe { CStr::from_ptr(function) };
-    checker.syscall_access(start as usize, size, is_write != 0, name.to_str().unwrap_or("system call"));
+    name.to_str().unwrap_or("system call")
 }
 
 /// Called by the interposer before a thread uses an object on which threads wait.
@@ -87,20 +143,35 @@ pub(crate) fn checker() -> Option<&'static Checker> {
 
 /// Returns the findings so far.
 pub(crate) fn report() -> Option<Report> {
-    report_on(false)
+    report_on(RunInfo::default())
 }
 
 /// Builds the report. In a process that is being terminated, leaks and unobserved errors are omitted.
-fn report_on(is_abnormal_exit: bool) -> Option<Report> {
+fn report_on(end: RunInfo) -> Option<Report> {
     let Installed { checker, run } = INSTALLED.get()?;
     // No task has failed on a machine that is being created.
     let unobserved = machine_cell::get().transpose().ok()?.map(Machine::unobserved_failures).unwrap_or_default();
     Some(checker.report(RunInfo {
         faults: faults::summary(),
         unobserved: unobserved.iter().map(ToString::to_string).collect(),
-        is_abnormal_exit,
+        waits: machine_cell::get().and_then(Result::ok).filter(|_| end.is_abnormal_exit).and_then(waits),
+        is_abnormal_exit: end.is_abnormal_exit,
+        is_exit: end.is_exit,
         ..run.clone()
     }))
+}
+
+/// Who waits for whom, if a thread waits inside a call.
+fn waits(machine: &Machine) -> Option<Picture> {
+    let picture = softacl_checker::take_picture(machine, checker());
+    (!picture.streams.is_empty()).then_some(picture)
+}
+
+/// Prepares the report of a process that is stopped while it waits.
+pub(crate) fn arm_crash_report() {
+    if checker().is_some() {
+        crash_report::arm(report_abnormal_exit);
+    }
 }
 
 /// Writes the report, once. Returns `true` if anything was proven and printed.
@@ -118,7 +189,9 @@ fn write_report(is_abnormal_exit: bool) -> bool {
     if !crash_report::claim() {
         return false;
     }
-    let Some(report) = report_on(is_abnormal_exit) else { return false };
+    let Some(report) = report_on(RunInfo { is_abnormal_exit, is_exit: true, ..RunInfo::default() }) else {
+        return false;
+    };
     match config::check_directory() {
         Some(directory) => {
             if let Err(error) = write(&report, directory) {
@@ -152,6 +225,23 @@ fn write(report: &Report, directory: PathBuf) -> std::io::Result<()> {
     std::fs::rename(part, directory.join(name))
 }
 
+/// Writes the report of a program that hangs, and ends the process with `PROVEN`.
+pub(crate) fn end_hang() -> ! {
+    report_abnormal_exit();
+    // What the program printed is lost if one of the hanging threads holds the lock of its stream.
+    let (done, flushed) = std::sync::mpsc::channel();
+    let flush = move || {
+        // SAFETY: flushes all output streams of the program.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
+        let _ = done.send(());
+    };
+    if softacl_engine::start_thread("softacl-report".to_owned(), flush).is_ok() {
+        let _ = flushed.recv_timeout(FLUSH_TIMEOUT);
+    }
+    // SAFETY: ends the process. Exit handlers may wait for the threads that hang.
+    unsafe { libc::_exit(PROVEN) }
+}
+
 /// Runs when the process ends, after the exit handlers and destructors of the program.
 extern "C" fn at_exit() {
     // A forked process that made no call has no report.
@@ -166,6 +256,9 @@ extern "C" fn at_exit() {
             None => warn(format_args!("{INTERRUPTED}")),
         }
         return;
+    }
+    if let Some(Ok(machine)) = machine_cell::get() {
+        let _ = std::panic::catch_unwind(AssertUnwindSafe(|| machine.replay_end()));
     }
     if config::check_directory().is_none() || checker().is_none() {
         // A panic cannot be reported any more.

@@ -2,12 +2,13 @@
 //! the variables itself after it has loaded the library.
 
 use crate::faults;
-use softacl_engine::{Config, Schedule};
+use softacl_engine::{Config, Replay, Schedule};
 use softacl_profiles::{cann, profile};
-use std::env;
+use std::io::Write;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
+use std::{env, fs};
 
 /// An environment variable, as `softacl env` lists it.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +22,9 @@ pub struct Variable {
 const PROGRESS_TIMEOUT: &str = "SOFTACL_PROGRESS_TIMEOUT_MS";
 /// Former name of that variable, accepted for one release.
 const PATIENCE: &str = "SOFTACL_PATIENCE";
+
+/// Variable that names the directory for the log of a replayed order.
+const REPLAY_LOG: &str = "SOFTACL_REPLAY_LOG";
 
 /// Every variable that softacl reads.
 pub const VARIABLES: &[Variable] = &[
@@ -54,7 +58,13 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "SOFTACL_SCHEDULE",
         default: "threads",
-        meaning: "when queued tasks execute: threads, early, late or random:SEED",
+        meaning: "when queued tasks execute: threads, early, late, random:SEED, or (with the checker) \
+                  replay:FILE, an order that `softacl check --explore` has found",
+    },
+    Variable {
+        name: REPLAY_LOG,
+        default: "",
+        meaning: "directory for PID.log, the steps of a replayed order; `softacl check --explore` reads them",
     },
     Variable {
         name: PROGRESS_TIMEOUT,
@@ -80,6 +90,12 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "directory for PID.json reports; if set, nothing is printed and the exit code is unchanged",
     },
     Variable {
+        name: "SOFTACL_ON_HANG",
+        default: "end",
+        meaning: "what the checker does with a program that provably hangs: `end` ends it with exit code 2, `wait` \
+                  lets it hang",
+    },
+    Variable {
         name: "SOFTACL_FAULTS",
         default: "",
         meaning: "fault-injection rules such as aclrtMalloc@3=207001, or @FILE; see docs/faults.md",
@@ -102,6 +118,11 @@ pub const VARIABLES: &[Variable] = &[
     },
 ];
 
+/// True if the checker ends a program that provably hangs.
+pub(crate) fn ends_hangs() -> bool {
+    var("SOFTACL_ON_HANG").as_deref() != Some("wait")
+}
+
 /// Builds the configuration. The error text names the variable.
 pub fn from_environment() -> Result<Config, String> {
     let profile = profile(var("SOFTACL_SOC").as_deref(), var("SOFTACL_FORM").as_deref())
@@ -113,6 +134,10 @@ pub fn from_environment() -> Result<Config, String> {
         None if is_checker_enabled() => Schedule::Late,
         None => Schedule::Threads,
         Some(text) => text.parse().map_err(|e| format!("SOFTACL_SCHEDULE: {e}"))?,
+    };
+    let replay = match schedule {
+        Schedule::Replay => Some(replay(&var("SOFTACL_SCHEDULE").unwrap_or_default())?),
+        _ => None,
     };
     let strict = var("SOFTACL_STRICT").map_or(Ok(Strict::default()), |text| strict(&text));
     let strict = strict.map_err(|why| format!("SOFTACL_STRICT: {why}"))?;
@@ -134,6 +159,7 @@ pub fn from_environment() -> Result<Config, String> {
         memory,
         host_memory: size("SOFTACL_HOST_MEMORY")?,
         schedule,
+        replay,
         progress_timeout: progress_timeout()?,
         strict_alignment: strict.align,
         strict_peer: strict.peer,
@@ -141,6 +167,24 @@ pub fn from_environment() -> Result<Config, String> {
         devices,
         ..Config::default()
     })
+}
+
+/// Reads the order of a replayed schedule, and opens its log.
+fn replay(schedule: &str) -> Result<Arc<Replay>, String> {
+    if !is_checker_enabled() {
+        return Err("SOFTACL_SCHEDULE: replay:FILE needs the checker; use `softacl check`".to_owned());
+    }
+    let path = schedule.strip_prefix("replay:").unwrap_or_default();
+    let text = fs::read_to_string(path).map_err(|error| format!("SOFTACL_SCHEDULE: {path}: {error}"))?;
+    let order = text.parse().map_err(|error| format!("SOFTACL_SCHEDULE: {path}: {error}"))?;
+    let open = |directory: String| {
+        let path = PathBuf::from(directory).join(format!("{}.log", std::process::id()));
+        let file = fs::File::create(&path).map_err(|error| format!("{REPLAY_LOG}: {}: {error}", path.display()))?;
+        Ok::<_, String>(Mutex::new(Box::new(file) as Box<dyn Write + Send>))
+    };
+    // SAFETY: ends the process without running code of the program.
+    let on_redundant = || unsafe { libc::_exit(0) };
+    Ok(Arc::new(Replay { order, log: var(REPLAY_LOG).map(open).transpose()?, on_redundant }))
 }
 
 /// The rules that strict mode enforces.

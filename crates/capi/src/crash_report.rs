@@ -2,8 +2,8 @@
 //! exit handlers.
 //!
 //! The terminating thread may hold any lock, so it does not write the report. A report thread does, while the
-//! terminating thread waits with a timeout. The report thread is started after the first proven finding; a process
-//! without findings has none. A process killed by SIGKILL writes no report.
+//! terminating thread waits with a timeout. The report thread is started after the first proven finding, or when a thread
+//! of the program first waits; another process has none. A process killed by SIGKILL writes no report.
 
 use softacl_engine::{segv, start_thread};
 use std::mem::MaybeUninit;
@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 /// Set when the report is claimed: it is written, or being written.
 static IS_CLAIMED: AtomicBool = AtomicBool::new(false);
+/// Set when the report thread is started, or was refused.
+static IS_ARMED: AtomicBool = AtomicBool::new(false);
 /// The process that has the report thread. A forked child has none.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// State of the report thread. Waited for with a futex, which is async-signal-safe.
@@ -32,9 +34,12 @@ pub(crate) fn claim() -> bool {
     !IS_CLAIMED.swap(true, Ordering::Relaxed)
 }
 
-/// Starts the report thread and installs signal handlers. Called after the first proven finding. `write` writes the
-/// report, and returns `true` if it printed proven findings.
+/// Starts the report thread and installs signal handlers, once. Called after the first proven finding, and when a thread
+/// of the program first waits. `write` writes the report, and returns `true` if it printed proven findings.
 pub(crate) fn arm(write: fn() -> bool) {
+    if IS_ARMED.swap(true, Ordering::AcqRel) {
+        return;
+    }
     let run = move || {
         while STAGE.load(Ordering::Acquire) == IDLE {
             wait(IDLE, None);

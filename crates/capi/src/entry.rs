@@ -4,7 +4,7 @@
 //! thread to the body, catches panics, and turns an error into its code, message and last-error cell. What a call
 //! means is decided by the engine.
 
-use crate::{config, exception_callbacks, faults, message, process};
+use crate::{config, exception_callbacks, faults, message, process, sync_gate};
 use ascendcl_sys::Function;
 use softacl_engine::{Caller, ContextKey, Error, Layer, fail};
 use std::cell::Cell;
@@ -198,15 +198,19 @@ pub(crate) fn value<T>(
     }
 }
 
-/// Calls the observer's `exited` hook.
+/// Calls the observer's `exited` hook, records the call in the open regions of the thread, and lets a replayed order run
+/// tasks.
 #[cold]
 fn emit_exit(function: &'static Function, code: i32) {
     if !function.uses_machine() {
         return;
     }
-    if let Some(observer) = process::machine().ok().and_then(|machine| machine.observer()) {
+    sync_gate::call_ended(function);
+    let Ok(machine) = process::machine() else { return };
+    if let Some(observer) = machine.observer() {
         observer.exited(code);
     }
+    machine.replay_exit();
 }
 
 /// Records the error of a call and returns its code.
@@ -253,12 +257,13 @@ fn run_entry_hooks(function: &'static Function, arguments: &[u64]) -> Option<i32
     Some(code)
 }
 
-/// Calls the observer's `entered` hook and applies fault rules for calls.
+/// Calls the observer's `entered` hook, lets a replayed order run tasks, and applies fault rules for calls.
 fn entry_hooks(caller: Caller<'_>, function: &'static Function, arguments: &[u64]) -> softacl_engine::Result<()> {
     let machine = caller.machine();
     if let Some(observer) = machine.observer() {
         observer.entered(function);
     }
+    machine.replay_entry(function);
     let Some(injection) = machine.injection() else { return Ok(()) };
     let context = || faults::match_context(function, arguments, caller);
     let fired = injection.call(function.name, context);

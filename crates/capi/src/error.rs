@@ -19,6 +19,7 @@ pub extern "C" fn aclGetRecentErrMsg() -> *const c_char {
 fn emit_error_query(function: &'static Function) {
     if let Some(checker) = crate::check::checker() {
         checker.entered(function);
+        checker.exited(0);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::argument::{NonNullArg, OutPtr};
 use crate::entry::export;
+use crate::sync_gate;
 use ascendcl_sys::aclrtStream;
-use softacl_engine::observer::{Mode, Touch};
+use softacl_engine::observer::{BlockChange, Mode, Touch};
 use softacl_memory::segv;
 use std::ffi::{CStr, c_char, c_void};
 
@@ -19,6 +20,14 @@ export! {
 
     fn softaclAnnotateWrite(stream: aclrtStream, pointer: *const c_void, size: usize) |call| {
         call.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Write })
+    }
+
+    fn softaclAnnotateAlloc(pointer: *const c_void, size: usize, stream: aclrtStream) |call| {
+        call.annotate_block(stream as usize, BlockChange::Allocated { start: pointer as usize, size })
+    }
+
+    fn softaclAnnotateFree(pointer: *const c_void, size: usize, stream: aclrtStream) |call| {
+        call.annotate_block(stream as usize, BlockChange::Freed { start: pointer as usize, size })
     }
 }
 
@@ -51,17 +60,51 @@ pub extern "C" fn softaclTellFindings() -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn softaclFindings(text: *mut c_char, size: usize) -> usize {
     let Some(report) = crate::check::report() else { return 0 };
-    let Ok(mut json) = serde_json::to_vec(&report) else { return 0 };
+    let Ok(json) = serde_json::to_vec(&report) else { return 0 };
     let length = json.len();
-    if !text.is_null() && size > 0 {
-        json.truncate(size - 1);
-        json.push(0);
-        // SAFETY: the program passed the pointer to the function in progress.
-        if !unsafe { segv::try_write(text as usize, &json) } {
-            return 0;
+    // SAFETY: the program passed the pointer to the function in progress.
+    if unsafe { write_text(json, text, size) } { length } else { 0 }
+}
+
+/// Begins a region of the calling thread in which no call may wait, except those that `allow` lists.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn softaclNoHiddenSyncBegin(name: *const c_char, allow: *const c_char) -> i32 {
+    let text = |text: *const c_char| match text.is_null() {
+        true => String::new(),
+        // SAFETY: the caller passes a string.
+        false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+    };
+    match sync_gate::begin(&text(name), &text(allow)) {
+        Ok(()) => 0,
+        Err(why) => {
+            crate::entry::report(format!("[EH0001] softaclNoHiddenSyncBegin failed with 100000: {why}."));
+            ascendcl_sys::ACL_ERROR_INVALID_PARAM
         }
     }
-    length
+}
+
+/// Ends the innermost region of the calling thread. Returns the number of calls that waited, and writes them to `text`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn softaclNoHiddenSyncEnd(text: *mut c_char, size: usize) -> usize {
+    let Some((count, lines)) = sync_gate::end() else { return usize::MAX };
+    // SAFETY: the program passed the pointer to the function in progress.
+    unsafe { write_text(lines.join("\n").into_bytes(), text, size) };
+    count
+}
+
+/// Writes a text with a final zero, truncated to `size` bytes. Returns `false` if the memory is not accessible.
+///
+/// # Safety
+///
+/// The program allows the access by passing `text` and `size`.
+unsafe fn write_text(mut bytes: Vec<u8>, text: *mut c_char, size: usize) -> bool {
+    if text.is_null() || size == 0 {
+        return true;
+    }
+    bytes.truncate(size - 1);
+    bytes.push(0);
+    // SAFETY: as stated above.
+    unsafe { segv::try_write(text as usize, &bytes) }
 }
 
 /// Returns the number of failed tasks whose error no wait returned, and writes a line for each to `text`.
@@ -69,17 +112,9 @@ pub unsafe extern "C" fn softaclFindings(text: *mut c_char, size: usize) -> usiz
 pub unsafe extern "C" fn softaclUnobservedErrors(text: *mut c_char, size: usize) -> usize {
     let Ok(machine) = crate::process::machine() else { return 0 };
     let failures = machine.unobserved_failures();
-    if !text.is_null() && size > 0 {
-        let lines: Vec<String> = failures.iter().map(|error| format!("{}: {error}", error.code())).collect();
-        let mut bytes = lines.join("\n").into_bytes();
-        bytes.truncate(size - 1);
-        bytes.push(0);
-        // SAFETY: the program passed the pointer to the function in progress.
-        if !unsafe { segv::try_write(text as usize, &bytes) } {
-            return 0;
-        }
-    }
-    failures.len()
+    let lines: Vec<String> = failures.iter().map(|error| format!("{}: {error}", error.code())).collect();
+    // SAFETY: the program passed the pointer to the function in progress.
+    if unsafe { write_text(lines.join("\n").into_bytes(), text, size) } { failures.len() } else { 0 }
 }
 
 /// Stores a message for `aclGetRecentErrMsg`. Used by `libnnopbase.so`, whose errors this library reports.

@@ -19,6 +19,7 @@ mod machine_cell;
 mod message;
 mod object;
 mod process;
+mod sync_gate;
 mod trace;
 pub mod unsupported;
 
@@ -74,6 +75,7 @@ pub mod topology;
 pub mod value;
 pub mod version;
 pub mod virtual_memory;
+mod watch;
 
 pub use config::{Strict, VARIABLES, Variable, device_count, from_environment, memory_size, strict};
 pub use faults::rules as fault_rules;

@@ -26,6 +26,13 @@ pub(crate) const DDR: [i32; 5] =
 pub(crate) const GIGANTIC: [i32; 4] = [ACL_HBM_MEM_HUGE1G, ACL_HBM_MEM_P2P_HUGE1G, ACL_MEM_HUGE1G, ACL_MEM_P2P_HUGE1G];
 /// Bits of a policy that select the pages. The others are flags.
 const PAGE_POLICY: i32 = 0xff;
+/// Policies of memory that other devices access.
+const P2P_POLICIES: [i32; 4] = [
+    ACL_MEM_MALLOC_HUGE_FIRST_P2P,
+    ACL_MEM_MALLOC_HUGE_ONLY_P2P,
+    ACL_MEM_MALLOC_NORMAL_ONLY_P2P,
+    ACL_MEM_MALLOC_HUGE1G_ONLY_P2P,
+];
 
 export! {
     fn aclrtMalloc(pointer: OutPtr<*mut c_void>, size: usize, policy: i32) |call| {
@@ -231,7 +238,8 @@ fn allocate(call: Call<'_>, pointer: OutPtr<*mut c_void>, size: usize, policy: i
     if policy & PAGE_POLICY & !1 == ACL_MEM_MALLOC_HUGE1G_ONLY {
         require_gigantic_pages(call)?;
     }
-    let address = call.allocate(size)?;
+    let is_p2p = P2P_POLICIES.contains(&(policy & PAGE_POLICY));
+    let address = if is_p2p { call.allocate_p2p(size) } else { call.allocate(size) }?;
     pointer.set_or(address as *mut c_void, || drop(call.free(address)))
 }
 

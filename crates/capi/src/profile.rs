@@ -179,7 +179,13 @@ fn record(machine: &Machine) -> Result<Option<Recording>> {
         return Ok(Some(Recording { start: tracer.now(), tracer, observation: None }));
     }
     let limit = config::trace_limit().map_err(Error::Setup)?;
-    let tracer = Arc::clone(TRACER.get_or_init(|| Arc::new(Tracer::new(limit))));
+    let tracer = match TRACER.get() {
+        Some(tracer) => Arc::clone(tracer),
+        None => {
+            let tracer = Tracer::new(limit).map_err(|error| Error::Setup(format!("no memory for a trace: {error}")))?;
+            Arc::clone(TRACER.get_or_init(|| Arc::new(tracer)))
+        }
+    };
     let observer: Arc<dyn Observer> = tracer.clone();
     let Some(observation) = machine.attach_observer(&observer) else {
         eprintln!("softacl: aclprofStart collects nothing, because the process runs under softacl check");

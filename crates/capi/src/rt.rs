@@ -44,9 +44,10 @@ alias! {
     fn rtGetLogicDevIdByUserDevId(user: i32, logical: *mut i32) =
         device::aclrtGetLogicDevIdByUserDevId(user, logical);
 
-    /// Memory type and module are hints that have no counterpart.
+    /// Memory type and module are hints that have no counterpart. Which types are for other devices is not public, so
+    /// all of them are.
     fn rtMalloc(pointer: *mut *mut c_void, size: u64, _kind: u32, _module: u16) =
-        memory::aclrtMalloc(pointer, size as usize, ACL_MEM_MALLOC_HUGE_FIRST);
+        memory::aclrtMalloc(pointer, size as usize, ACL_MEM_MALLOC_HUGE_FIRST_P2P);
     fn rtFree(pointer: *mut c_void) = memory::aclrtFree(pointer);
     fn rtMallocHost(pointer: *mut *mut c_void, size: u64, _module: u16) =
         memory::aclrtMallocHost(pointer, size as usize);

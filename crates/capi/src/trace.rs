@@ -1,6 +1,8 @@
-//! The trace of this process: recorded if SOFTACL_TRACE names a file, written when the process ends.
+//! The trace of this process: recorded if SOFTACL_TRACE names a file.
 //!
-//! Recording and file format are in `softacl_tracer`; this module decides when and where the trace is written.
+//! A file whose name ends in `.log` is the log itself, from which `softacl trace` makes the trace; it is complete at
+//! any time. Any other file gets the trace when the process ends. Recording and formats are in `softacl_tracer`; this
+//! module decides when and where they are written.
 
 use crate::{config, machine_cell};
 use softacl_tracer::Tracer;
@@ -15,11 +17,10 @@ static TRACE: OnceLock<(Arc<Tracer>, PathBuf)> = OnceLock::new();
 pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
     let Some(name) = config::trace_file() else { return Ok(None) };
     let limit = config::trace_limit()?;
-    // An empty file marks the process as traced. If it stays empty, the process ended abnormally. The path is absolute,
-    // because the program may change its directory.
+    // The path is absolute, because the program may change its directory.
     let path = std::path::absolute(name.replace("%p", &std::process::id().to_string()));
-    match path.and_then(|path| File::create(&path).map(|_| path)) {
-        Ok(path) => Ok(Some(Arc::clone(&TRACE.get_or_init(|| (Arc::new(Tracer::new(limit)), path)).0))),
+    match path.and_then(|path| open(limit, &path).map(|tracer| (tracer, path))) {
+        Ok((tracer, path)) => Ok(Some(Arc::clone(&TRACE.get_or_init(|| (Arc::new(tracer), path)).0))),
         Err(error) => {
             warn(format_args!("SOFTACL_TRACE: {name} cannot be written, so there will be no trace: {error}"));
             Ok(None)
@@ -27,12 +28,27 @@ pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
     }
 }
 
+/// Creates the file. One that stays empty belongs to a process that ended abnormally.
+fn open(limit: u64, path: &Path) -> io::Result<Tracer> {
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+    if is_log(path) { Tracer::with_file(limit, file) } else { Tracer::new(limit) }
+}
+
+fn is_log(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "log")
+}
+
 /// The tracer that the environment enabled.
 pub(crate) fn active() -> Option<Arc<Tracer>> {
     TRACE.get().map(|(tracer, _)| Arc::clone(tracer))
 }
 
-fn write(tracer: &Tracer, path: &Path) -> io::Result<()> {
+/// Ends a log, or writes the trace.
+fn finish(tracer: &Tracer, path: &Path) -> io::Result<()> {
+    tracer.end();
+    if is_log(path) {
+        return Ok(());
+    }
     let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
     tracer.write(&mut file)?;
     file.flush()
@@ -50,7 +66,7 @@ extern "C" fn at_exit() {
     // A file size limit then shows as a write error and does not end the process.
     // SAFETY: changes the action of a signal; the program has ended.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-    match std::panic::catch_unwind(|| write(tracer, path)) {
+    match std::panic::catch_unwind(|| finish(tracer, path)) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => warn(format_args!("the trace {} could not be written: {error}", path.display())),
         Err(_) => warn(format_args!("the trace could not be written; this is a defect of softacl")),
