@@ -13,13 +13,18 @@ fn main() {
 
 /// Builds the interposer. It is written in C because it replaces C library functions that Rust cannot define.
 fn interposer() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("interposer/interposer.c");
-    println!("cargo::rerun-if-changed={}", source.display());
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("interposer");
+    println!("cargo::rerun-if-changed={}", directory.display());
+    let sources = fs::read_dir(&directory).expect("the interposer can be read");
+    let sources = sources.map(|entry| entry.expect("the interposer can be read").path());
+    let mut sources: Vec<_> = sources.filter(|path| path.extension().is_some_and(|name| name == "c")).collect();
+    sources.sort();
     println!("cargo::rerun-if-env-changed=CC");
     let target = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("libsoftacl_interposer.so");
     let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let arguments = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden"];
-    let status = Command::new(&compiler).args(arguments).arg(&source).arg("-o").arg(&target).arg("-ldl").status();
+    let arguments =
+        ["-std=gnu11", "-O2", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden"];
+    let status = Command::new(&compiler).args(arguments).args(sources).arg("-o").arg(&target).arg("-ldl").status();
     assert!(status.is_ok_and(|status| status.success()), "{compiler} could not build the interposer");
 }
 

@@ -2,53 +2,44 @@
  * The interposer: a small library that `softacl check` preloads into the program. It reports what the checker cannot
  * observe otherwise:
  *
- * - Memory that is passed to the system (read, write, recv, send and similar calls). The checker protects pages of
- *   pinned memory while a copy is in flight. A system call on such a page would fail with EFAULT instead of raising a
- *   signal, so the interposer reports the access before the call; the checker records it and unprotects the page. Pages
- *   with an object on which threads wait (a mutex, a semaphore) are not protected any more: the kernel accesses them
+ * - Memory that is passed to the system: buffers, messages, paths and small structs. The checker protects pages of
+ *   pinned and registered memory while a copy is in flight. A system call on such a page would fail with EFAULT instead
+ *   of raising a signal, so the interposer announces the memory before the call, and the checker unprotects the pages.
+ *   After the call it reports how many bytes were used, because a call may use less than it was given. Pages with an
+ *   object on which threads wait (a mutex, a semaphore, a futex) are not protected any more: the kernel accesses them
  *   whenever a thread waits, and EFAULT there ends the process.
+ * - What string functions have read: they load whole vectors, of which they use a part.
+ * - Memory that is released (free, realloc, munmap): it may be registered and in flight.
  * - Happens-before edges between threads: condition variables, semaphores, barriers, start and end of threads. Every
  *   thread and every such object has a vector clock. Mutexes have none: mutual exclusion implies no order.
  * - The end of a process that does not run its exit handlers (_exit, quick_exit): the checker writes its report first.
  * - Fault handlers that the program installs while copies are in flight: the checker installs its handler in front of
  *   them again. Fault signals are never blocked: the first access of a thread that blocks all signals would end it.
  *
- * Not observed: atomics and spinning, direct futex calls, system calls that bypass the C library, io_uring. The
+ * Not observed: atomics and spinning, system calls that bypass the C library or are made inside it, io_uring. The
  * interposer makes no decisions; it only answers the checker.
+ *
+ * This file contains synchronization, threads and signal handlers. memory.c lists the other files.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
+#include "interposer.h"
+
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-
 /* ---- hooks of the checker ---------------------------------------------------------------------------------------- */
-
-typedef void (*access_hook)(const void *start, size_t size, int is_write, const char *function);
-
-/* Set by the checker when it starts. */
-EXPORT _Atomic(access_hook) softacl_interposer_touch;
 
 typedef void (*object_hook)(const void *start, size_t size);
 
 EXPORT _Atomic(object_hook) softacl_interposer_object;
 
-/* Reports the use of an object on which threads wait. */
-static void report_object(const void *start, size_t size)
+void report_object(const void *start, size_t size)
 {
     object_hook hook = atomic_load_explicit(&softacl_interposer_object, memory_order_acquire);
     if (hook != NULL) {
@@ -58,28 +49,10 @@ static void report_object(const void *start, size_t size)
     }
 }
 
-/* Reports an access of a system call, before the call. */
-static void report_access(const void *start, size_t size, int is_write, const char *function)
+void report_stack(const void *start, size_t size)
 {
-    access_hook hook = atomic_load_explicit(&softacl_interposer_touch, memory_order_acquire);
-    if (hook != NULL && size != 0) {
-        int saved = errno;
-        hook(start, size, is_write, function);
-        errno = saved;
-    }
-}
-
-static void report_accesses(const struct iovec *parts, int count, int is_write, const char *function)
-{
-    for (int i = 0; parts != NULL && i < count; i++) {
-        report_access(parts[i].iov_base, parts[i].iov_len, is_write, function);
-    }
-}
-
-static void report_message(const struct msghdr *message, int is_write, const char *function)
-{
-    if (message != NULL) {
-        report_accesses(message->msg_iov, (int)message->msg_iovlen, is_write, function);
+    if (is_watched(start)) {
+        report_object(start, size);
     }
 }
 
@@ -209,146 +182,6 @@ EXPORT int softacl_interposer_comes_after(uint64_t time)
     return thread - 1 == me || now.at[thread - 1] >= (uint32_t)time;
 }
 
-/* ---- functions that replace those of the C library --------------------------------------------------------------- */
-
-#define REAL(name)                                                                                                     \
-    static _Atomic(void *) real_##name;                                                                                \
-    __typeof__(&name) call = (__typeof__(&name))atomic_load_explicit(&real_##name, memory_order_relaxed);              \
-    if (call == NULL) {                                                                                                \
-        call = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                                             \
-        atomic_store_explicit(&real_##name, (void *)call, memory_order_relaxed);                                       \
-    }
-
-/* A page may have been protected again between the report and the call: then both are repeated. */
-#define TRANSFER(type, name, report, ...)                                                                              \
-    REAL(name)                                                                                                         \
-    type result;                                                                                                       \
-    int tries = 0;                                                                                                     \
-    do {                                                                                                               \
-        report;                                                                                                        \
-        result = call(__VA_ARGS__);                                                                                    \
-    } while (result == (type)-1 && errno == EFAULT && ++tries < 3);                                                    \
-    return result;
-
-EXPORT ssize_t read(int file, void *buffer, size_t size)
-{
-    TRANSFER(ssize_t, read, report_access(buffer, size, 1, "read"), file, buffer, size)
-}
-
-EXPORT ssize_t write(int file, const void *buffer, size_t size)
-{
-    TRANSFER(ssize_t, write, report_access(buffer, size, 0, "write"), file, buffer, size)
-}
-
-EXPORT ssize_t pread(int file, void *buffer, size_t size, off_t offset)
-{
-    TRANSFER(ssize_t, pread, report_access(buffer, size, 1, "pread"), file, buffer, size, offset)
-}
-
-EXPORT ssize_t pread64(int file, void *buffer, size_t size, off64_t offset)
-{
-    TRANSFER(ssize_t, pread64, report_access(buffer, size, 1, "pread64"), file, buffer, size, offset)
-}
-
-EXPORT ssize_t pwrite(int file, const void *buffer, size_t size, off_t offset)
-{
-    TRANSFER(ssize_t, pwrite, report_access(buffer, size, 0, "pwrite"), file, buffer, size, offset)
-}
-
-EXPORT ssize_t pwrite64(int file, const void *buffer, size_t size, off64_t offset)
-{
-    TRANSFER(ssize_t, pwrite64, report_access(buffer, size, 0, "pwrite64"), file, buffer, size, offset)
-}
-
-EXPORT ssize_t readv(int file, const struct iovec *parts, int count)
-{
-    TRANSFER(ssize_t, readv, report_accesses(parts, count, 1, "readv"), file, parts, count)
-}
-
-EXPORT ssize_t writev(int file, const struct iovec *parts, int count)
-{
-    TRANSFER(ssize_t, writev, report_accesses(parts, count, 0, "writev"), file, parts, count)
-}
-
-#define VECTORED(name, offset_type, is_write)                                                                          \
-    EXPORT ssize_t name(int file, const struct iovec *parts, int count, offset_type offset)                            \
-    {                                                                                                                  \
-        TRANSFER(ssize_t, name, report_accesses(parts, count, is_write, #name), file, parts, count, offset)            \
-    }
-
-VECTORED(preadv, off_t, 1)
-VECTORED(preadv64, off64_t, 1)
-VECTORED(pwritev, off_t, 0)
-VECTORED(pwritev64, off64_t, 0)
-
-#define VECTORED_WITH_FLAGS(name, offset_type, is_write)                                                               \
-    EXPORT ssize_t name(int file, const struct iovec *parts, int count, offset_type offset, int flags)                 \
-    {                                                                                                                  \
-        TRANSFER(ssize_t, name, report_accesses(parts, count, is_write, #name), file, parts, count, offset, flags)     \
-    }
-
-VECTORED_WITH_FLAGS(preadv2, off_t, 1)
-VECTORED_WITH_FLAGS(preadv64v2, off64_t, 1)
-VECTORED_WITH_FLAGS(pwritev2, off_t, 0)
-VECTORED_WITH_FLAGS(pwritev64v2, off64_t, 0)
-
-EXPORT ssize_t getrandom(void *buffer, size_t size, unsigned int flags)
-{
-    TRANSFER(ssize_t, getrandom, report_access(buffer, size, 1, "getrandom"), buffer, size, flags)
-}
-
-EXPORT ssize_t readlink(const char *restrict path, char *restrict buffer, size_t size)
-{
-    TRANSFER(ssize_t, readlink, report_access(buffer, size, 1, "readlink"), path, buffer, size)
-}
-
-EXPORT ssize_t recv(int socket, void *buffer, size_t size, int flags)
-{
-    TRANSFER(ssize_t, recv, report_access(buffer, size, 1, "recv"), socket, buffer, size, flags)
-}
-
-EXPORT ssize_t send(int socket, const void *buffer, size_t size, int flags)
-{
-    TRANSFER(ssize_t, send, report_access(buffer, size, 0, "send"), socket, buffer, size, flags)
-}
-
-EXPORT ssize_t recvfrom(int socket, void *restrict buffer, size_t size, int flags, struct sockaddr *restrict from,
-                        socklen_t *restrict length)
-{
-    TRANSFER(ssize_t, recvfrom, report_access(buffer, size, 1, "recvfrom"), socket, buffer, size, flags, from, length)
-}
-
-EXPORT ssize_t sendto(int socket, const void *buffer, size_t size, int flags, const struct sockaddr *to,
-                      socklen_t length)
-{
-    TRANSFER(ssize_t, sendto, report_access(buffer, size, 0, "sendto"), socket, buffer, size, flags, to, length)
-}
-
-EXPORT ssize_t recvmsg(int socket, struct msghdr *message, int flags)
-{
-    TRANSFER(ssize_t, recvmsg, report_message(message, 1, "recvmsg"), socket, message, flags)
-}
-
-EXPORT ssize_t sendmsg(int socket, const struct msghdr *message, int flags)
-{
-    TRANSFER(ssize_t, sendmsg, report_message(message, 0, "sendmsg"), socket, message, flags)
-}
-
-/* Large transfers bypass the buffer of the FILE. */
-EXPORT size_t fread(void *restrict buffer, size_t size, size_t count, FILE *restrict file)
-{
-    REAL(fread)
-    report_access(buffer, size * count, 1, "fread");
-    return call(buffer, size, count, file);
-}
-
-EXPORT size_t fwrite(const void *restrict buffer, size_t size, size_t count, FILE *restrict file)
-{
-    REAL(fwrite)
-    report_access(buffer, size * count, 0, "fwrite");
-    return call(buffer, size, count, file);
-}
-
 /* ---- synchronization objects ------------------------------------------------------------------------------------- */
 
 #define LOCK(name, type, parameters, ...)                                                                              \
@@ -359,20 +192,47 @@ EXPORT size_t fwrite(const void *restrict buffer, size_t size, size_t count, FIL
         return call(__VA_ARGS__);                                                                                      \
     }
 
+/* The system reads the end of a wait from the memory of the program. */
 #define UNTIL const struct timespec *restrict until
+#define WAIT_END BYTES(until, sizeof *until, WHOLE)
+
+#define TIMED_LOCK(name, type, parameters, ...)                                                                        \
+    EXPORT int name parameters                                                                                         \
+    {                                                                                                                  \
+        report_object(lock, sizeof(type));                                                                             \
+        CALL_CODE(name, (WAIT_END), __VA_ARGS__)                                                                       \
+    }
 
 LOCK(pthread_mutex_lock, pthread_mutex_t, (pthread_mutex_t *lock), lock)
-LOCK(pthread_mutex_timedlock, pthread_mutex_t, (pthread_mutex_t *restrict lock, UNTIL), lock, until)
-LOCK(pthread_mutex_clocklock, pthread_mutex_t, (pthread_mutex_t *restrict lock, clockid_t clock, UNTIL), lock, clock,
-     until)
+TIMED_LOCK(pthread_mutex_timedlock, pthread_mutex_t, (pthread_mutex_t *restrict lock, UNTIL), lock, until)
+TIMED_LOCK(pthread_mutex_clocklock, pthread_mutex_t, (pthread_mutex_t *restrict lock, clockid_t clock, UNTIL), lock,
+           clock, until)
 LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, (pthread_rwlock_t *lock), lock)
 LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, (pthread_rwlock_t *lock), lock)
-LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, UNTIL), lock, until)
-LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, UNTIL), lock, until)
-LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, clockid_t clock, UNTIL), lock,
-     clock, until)
-LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, clockid_t clock, UNTIL), lock,
-     clock, until)
+TIMED_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, UNTIL), lock, until)
+TIMED_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, UNTIL), lock, until)
+TIMED_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, clockid_t clock, UNTIL),
+           lock, clock, until)
+TIMED_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, clockid_t clock, UNTIL),
+           lock, clock, until)
+
+LOCK(mtx_lock, mtx_t, (mtx_t *lock), lock)
+TIMED_LOCK(mtx_timedlock, mtx_t, (mtx_t *restrict lock, UNTIL), lock, until)
+
+EXPORT int cnd_wait(cnd_t *condition, mtx_t *mutex)
+{
+    REAL(cnd_wait)
+    report_object(condition, sizeof *condition);
+    report_object(mutex, sizeof *mutex);
+    return call(condition, mutex);
+}
+
+EXPORT int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex, UNTIL)
+{
+    report_object(condition, sizeof *condition);
+    report_object(mutex, sizeof *mutex);
+    CALL_CODE(cnd_timedwait, (WAIT_END), condition, mutex, until)
+}
 
 EXPORT int pthread_cond_signal(pthread_cond_t *condition)
 {
@@ -390,11 +250,14 @@ EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
     return call(condition);
 }
 
-#define WAIT(name, ...)                                                                                                \
+/* Waits until a time, or forever if it is NULL. */
+#define WAIT(name, until, ...)                                                                                         \
     REAL(name)                                                                                                         \
     report_object(condition, sizeof *condition);                                                                       \
     report_object(mutex, sizeof *mutex);                                                                               \
+    begin_access(until, sizeof(struct timespec), 0, #name);                                                            \
     int code = call(__VA_ARGS__);                                                                                      \
+    end_access(until, sizeof(struct timespec), sizeof(struct timespec));                                               \
     if (code == 0) {                                                                                                   \
         acquire(condition);                                                                                            \
     }                                                                                                                  \
@@ -402,19 +265,19 @@ EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
 
 EXPORT int pthread_cond_wait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex)
 {
-    WAIT(pthread_cond_wait, condition, mutex)
+    WAIT(pthread_cond_wait, NULL, condition, mutex)
 }
 
 EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex,
                                   const struct timespec *restrict until)
 {
-    WAIT(pthread_cond_timedwait, condition, mutex, until)
+    WAIT(pthread_cond_timedwait, until, condition, mutex, until)
 }
 
 EXPORT int pthread_cond_clockwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, clockid_t clock,
                                   const struct timespec *restrict until)
 {
-    WAIT(pthread_cond_clockwait, condition, mutex, clock, until)
+    WAIT(pthread_cond_clockwait, until, condition, mutex, clock, until)
 }
 
 EXPORT int sem_post(sem_t *semaphore)
@@ -425,10 +288,12 @@ EXPORT int sem_post(sem_t *semaphore)
     return call(semaphore);
 }
 
-#define SEMAPHORE_WAIT(name, ...)                                                                                      \
+#define SEMAPHORE_WAIT(name, until, ...)                                                                               \
     REAL(name)                                                                                                         \
     report_object(semaphore, sizeof *semaphore);                                                                       \
+    begin_access(until, sizeof(struct timespec), 0, #name);                                                            \
     int code = call(__VA_ARGS__);                                                                                      \
+    end_access(until, sizeof(struct timespec), sizeof(struct timespec));                                               \
     if (code == 0) {                                                                                                   \
         acquire(semaphore);                                                                                            \
     }                                                                                                                  \
@@ -436,22 +301,22 @@ EXPORT int sem_post(sem_t *semaphore)
 
 EXPORT int sem_wait(sem_t *semaphore)
 {
-    SEMAPHORE_WAIT(sem_wait, semaphore)
+    SEMAPHORE_WAIT(sem_wait, NULL, semaphore)
 }
 
 EXPORT int sem_trywait(sem_t *semaphore)
 {
-    SEMAPHORE_WAIT(sem_trywait, semaphore)
+    SEMAPHORE_WAIT(sem_trywait, NULL, semaphore)
 }
 
 EXPORT int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict until)
 {
-    SEMAPHORE_WAIT(sem_timedwait, semaphore, until)
+    SEMAPHORE_WAIT(sem_timedwait, until, semaphore, until)
 }
 
 EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict until)
 {
-    SEMAPHORE_WAIT(sem_clockwait, semaphore, clock, until)
+    SEMAPHORE_WAIT(sem_clockwait, until, semaphore, clock, until)
 }
 
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
@@ -500,6 +365,11 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
         return EAGAIN;
     }
     *start = (struct start){run, argument};
+    void *stack = NULL;
+    size_t stack_size = 0;
+    if (attributes != NULL && pthread_attr_getstack(attributes, &stack, &stack_size) == 0) {
+        report_stack(stack, stack_size);
+    }
     uint32_t me = self();
     /* Also if this is the only thread: the new one must receive its clock. */
     struct object *object = lock_object(start);
@@ -554,19 +424,21 @@ EXPORT __sighandler_t signal(int number, __sighandler_t handler)
     return old;
 }
 
+/* The set is a private copy, so that only the old one may be watched. The kernel writes its first word. */
 #define MASK(name)                                                                                                     \
     EXPORT int name(int how, const sigset_t *restrict set, sigset_t *restrict old)                                     \
     {                                                                                                                  \
-        REAL(name)                                                                                                     \
         sigset_t open;                                                                                                 \
-        if (set != NULL && how != SIG_UNBLOCK) {                                                                       \
+        if (set != NULL) {                                                                                             \
             open = *set;                                                                                               \
+            set = &open;                                                                                               \
+        }                                                                                                              \
+        if (set != NULL && how != SIG_UNBLOCK) {                                                                       \
             sigdelset(&open, SIGSEGV);                                                                                 \
             sigdelset(&open, SIGBUS);                                                                                  \
             sigdelset(&open, SIGTRAP);                                                                                 \
-            set = &open;                                                                                               \
         }                                                                                                              \
-        return call(how, set, old);                                                                                    \
+        CALL_CODE(name, (BYTES(old, sizeof(uint64_t), WRITE)), how, set, old)                                          \
     }
 
 MASK(sigprocmask)

@@ -6,15 +6,16 @@ use clap::Args;
 use serde_json::{Value, json};
 use softacl_profiles::{Chip, Limits, cann_versions, chips, profile};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 /// List supported chips and CANN versions, or show the details of one chip.
 #[derive(Args)]
 pub struct Arguments {
     /// Chip family or full SoC name; lists all if omitted
     name: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    /// Write JSON to FILE (`-` for stdout)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
 pub fn main(arguments: &Arguments) -> Result<()> {
@@ -22,9 +23,9 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         Some(name) => vec![profile(Some(name), None)?.chip],
         None => chips().iter().collect(),
     };
-    if arguments.json {
+    if let Some(path) = &arguments.json {
         let chips: Vec<Value> = chosen.iter().map(|chip| as_json(chip)).collect();
-        return output::print(serde_json::to_string_pretty(&chips)? + "\n");
+        return output::write_json(path, &chips);
     }
     if arguments.name.is_some() {
         return output::print(describe(chosen[0])?);

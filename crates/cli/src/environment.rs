@@ -6,23 +6,24 @@ use clap::Args;
 use serde_json::json;
 use std::env;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 /// List the environment variables that softacl reads, with current values.
 #[derive(Args)]
 pub struct Arguments {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    /// Write JSON to FILE (`-` for stdout)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
 pub fn main(arguments: &Arguments) -> Result<()> {
     let current = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    if arguments.json {
+    if let Some(path) = &arguments.json {
         let all: Vec<_> = ascendcl_capi::VARIABLES
             .iter()
             .map(|v| json!({ "name": v.name, "value": current(v.name), "default": v.default, "meaning": v.meaning }))
             .collect();
-        return output::print(serde_json::to_string_pretty(&all)? + "\n");
+        return output::write_json(path, &all);
     }
     let mut text = String::new();
     for variable in ascendcl_capi::VARIABLES {

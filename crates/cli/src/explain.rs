@@ -6,6 +6,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use softacl_checker::report::finding_kind::{self, FindingKind, RULES};
+use std::path::{Path, PathBuf};
 
 /// Pages of docs/findings by finding id.
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
@@ -16,9 +17,9 @@ const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 pub struct Arguments {
     /// Error code (107003), its name (ACL_ERROR_RT_STREAM_CONTEXT) or a finding (H1); lists all if omitted
     code: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    /// Write JSON to FILE (`-` for stdout)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -53,15 +54,14 @@ fn page(kind: &FindingKind) -> String {
 }
 
 pub fn main(arguments: &Arguments) -> Result<()> {
-    let Some(wanted) = arguments.code.as_deref().map(str::trim) else { return list(arguments.json) };
+    let Some(wanted) = arguments.code.as_deref().map(str::trim) else { return list(arguments.json.as_deref()) };
     if let Some(kind) = finding_kind::rule(wanted) {
-        let text = if arguments.json {
-            let text = json!({ "id": kind.id.to_string(), "title": kind.title, "help": kind.help, "page": page(kind) });
-            serde_json::to_string_pretty(&text)?
-        } else {
-            page(kind)
-        };
-        return output::print(text + "\n");
+        if let Some(path) = &arguments.json {
+            let page = page(kind);
+            let text = json!({ "id": kind.id.to_string(), "title": kind.title, "help": kind.help, "page": page });
+            return output::write_json(path, &text);
+        }
+        return output::print(page(kind) + "\n");
     }
     let codes = codes();
     let found = match wanted.parse::<i32>() {
@@ -69,8 +69,8 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         Err(_) => codes.iter().find(|code| code.name.eq_ignore_ascii_case(wanted)),
     };
     let Some(code) = found else { bail!("{}", unknown(wanted, &codes)) };
-    if arguments.json {
-        return output::print(serde_json::to_string_pretty(code)? + "\n");
+    if let Some(path) = &arguments.json {
+        return output::write_json(path, code);
     }
     let mut text = format!("{} {}\n\n{}\n\n", code.value, code.name, code.meaning);
     text += &section("Likely causes", &code.causes);
@@ -80,13 +80,12 @@ pub fn main(arguments: &Arguments) -> Result<()> {
 }
 
 /// Prints all findings and codes.
-fn list(json: bool) -> Result<()> {
+fn list(json: Option<&Path>) -> Result<()> {
     let codes = codes();
-    if json {
+    if let Some(path) = json {
         let findings: Vec<_> =
             RULES.iter().map(|kind| json!({ "id": kind.id.to_string(), "title": kind.title })).collect();
-        let text = json!({ "findings": findings, "codes": codes });
-        return output::print(serde_json::to_string_pretty(&text)? + "\n");
+        return output::write_json(path, &json!({ "findings": findings, "codes": codes }));
     }
     let lines: String = codes.iter().map(|code| format!("  {:>6}  {}\n", code.value, code.name)).collect();
     output::print(format!("{}\n\nError codes:\n{lines}", findings()))

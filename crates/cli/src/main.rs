@@ -15,6 +15,7 @@ mod output;
 mod permutation;
 mod run;
 mod signals;
+mod status;
 mod trace;
 mod units;
 
@@ -39,6 +40,7 @@ const EXAMPLES: &str = "Examples:
   softacl run --soc Ascend310P -- ./app            ... on another chip
   softacl run --schedule late -- ./app             ... with every copy delayed as long as the semantics allow
   softacl check -- ./app                           detect misuse of asynchronous copies
+  softacl status                                   list running programs, and who waits for whom
   softacl trace -- ./app                           record a timeline of threads and streams
   softacl bench --quick                            compare the speed on this host with memcpy
   softacl explain 107003                           explain an error code";
@@ -48,6 +50,7 @@ enum Command {
     Run(run::Arguments),
     Check(check::Arguments),
     Trace(trace::Arguments),
+    Status(status::Arguments),
     Explain(explain::Arguments),
     Chips(chips::Arguments),
     Env(environment::Arguments),
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::main(&arguments).map(done),
         Command::Check(arguments) => check::main(&arguments),
         Command::Trace(arguments) => trace::main(&arguments),
+        Command::Status(arguments) => status::main(&arguments).map(done),
         Command::Explain(arguments) => explain::main(&arguments).map(done),
         Command::Chips(arguments) => chips::main(&arguments).map(done),
         Command::Env(arguments) => environment::main(&arguments).map(done),

@@ -66,6 +66,11 @@ pub fn stopped() -> Option<i32> {
     Some(STOPPED.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
 
+/// Process id of the running child.
+pub fn child() -> Option<u32> {
+    u32::try_from(CHILD.load(Ordering::SeqCst)).ok().filter(|child| *child != 0)
+}
+
 /// Runs a command to its end and returns its process id and status.
 pub fn run(command: &mut Command) -> io::Result<(u32, ExitStatus)> {
     let mut child = command.spawn()?;

@@ -25,7 +25,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn report(arguments: &[&str]) -> Value {
-    let done = bench(&[arguments, &["--json"]].concat());
+    let done = bench(&[arguments, &["--json", "-"]].concat());
     assert!(done.status.success(), "{}", text(&done.stderr));
     serde_json::from_slice(&done.stdout).expect("only JSON on stdout")
 }

@@ -118,6 +118,18 @@ fn exit_code_is_two_for_proven_findings_and_the_programs_otherwise() {
         (format!("{CLEAN} exit 9"), &["--fail-on", "advice"], 9),
         (format!("{CLEAN} kill -TERM $$"), &[], 128 + 15),
         (format!("{PROVEN} kill -TERM $$"), &[], 2),
+        (format!("{PROVEN} exit 0"), &["--error-exitcode", "99"], 99),
+        // A code of the program never looks like a finding, nor like an unchecked program.
+        (format!("{CLEAN} exit 2"), &[], 4),
+        (format!("{CLEAN} exit 3"), &[], 4),
+        (format!("{CLEAN} exit 2"), &["--error-exitcode", "99"], 2),
+        (format!("{CLEAN} exit 99"), &["--error-exitcode", "99"], 4),
+        (format!("{CLEAN} exit 2"), &["--fail-on", "never"], 2),
+        (format!("{CLEAN} exit 3"), &["--allow-unchecked"], 3),
+        ("exit 0".to_owned(), &[], 3),
+        ("exit 7".to_owned(), &[], 3),
+        ("exit 0".to_owned(), &["--seeds", "2"], 3),
+        ("exit 7".to_owned(), &["--allow-unchecked"], 7),
     ] {
         let done = Fixture::new(&script).check(options);
         assert_eq!(done.status.code(), Some(code), "{script} {options:?}: {}", text(&done.stderr));
@@ -318,6 +330,55 @@ fn two_reports_in_one_file_are_rejected_and_one_can_go_to_stdout() {
 }
 
 #[test]
+fn json_on_stdout_is_not_mixed_with_program_output() {
+    for options in [&["--json", "-"][..], &["--json", "-", "--seeds", "2"]] {
+        let fixture = Fixture::new(&format!("echo from the program; {CLEAN}"));
+        let done = fixture.check(options);
+        let json: Value = serde_json::from_slice(&done.stdout).expect("nothing but JSON on stdout");
+        assert_eq!(json["checked"], true);
+        assert!(text(&done.stderr).contains("from the program\n"), "{}", text(&done.stderr));
+        let done = fixture.check(&[options, &["--program-output", "out"]].concat());
+        assert!(serde_json::from_slice::<Value>(&done.stdout).is_ok());
+        assert_eq!(fs::read_to_string(fixture.file("out")).unwrap(), "from the program\n");
+        assert!(!text(&done.stderr).contains("from the program"), "{}", text(&done.stderr));
+    }
+    let fixture = Fixture::new(CLEAN);
+    assert_eq!(fixture.check(&["--json", "r", "--program-output", "r"]).status.code(), Some(1));
+}
+
+#[test]
+fn timeline_can_be_left_out() {
+    let fixture = Fixture::new(PROVEN);
+    fixture.check(&["--json", "full.json"]);
+    fixture.check(&["--json", "small.json", "--no-timeline"]);
+    let length = |name: &str| fixture.json(name)["timeline"].as_array().map(Vec::len);
+    assert_eq!((length("full.json"), length("small.json")), (Some(1), Some(0)));
+    assert_eq!(fixture.json("small.json")["findings"], fixture.json("full.json")["findings"]);
+}
+
+#[test]
+fn github_gets_annotations_and_a_job_summary() {
+    let fixture = Fixture::new(PROVEN);
+    fs::write(fixture.file("job.md"), "an earlier step\n").unwrap();
+    let run = |options: &[&str]| {
+        let arguments = [&["check", "--format", "github"], options, &["--", "sh", "app.sh"]].concat();
+        let mut command = softacl(fixture.directory.path(), &arguments);
+        command.env("GITHUB_STEP_SUMMARY", fixture.file("job.md")).env_remove("GITHUB_WORKSPACE").output().unwrap()
+    };
+    let done = run(&[]);
+    assert_eq!(done.status.code(), Some(2));
+    let err = text(&done.stderr);
+    assert!(err.contains("softacl check: 1 proven"), "{err}");
+    let annotation = err.lines().last().unwrap();
+    assert!(annotation.starts_with("::error file=app.c,line=42,title=H1 source changed"), "{err}");
+    let summary = fs::read_to_string(fixture.file("job.md")).unwrap();
+    assert!(summary.starts_with("an earlier step\n## softacl check: 1 proven"), "{summary}");
+    run(&["--summary", "own.md"]);
+    assert!(fs::read_to_string(fixture.file("own.md")).unwrap().contains("| **H1** source changed"));
+    assert_eq!(fs::read_to_string(fixture.file("job.md")).unwrap(), summary, "--summary replaces the default");
+}
+
+#[test]
 fn missing_dashes_print_a_hint() {
     let done = softacl(Path::new("/"), &["check", "./app"]).output().unwrap();
     assert_eq!(done.status.code(), Some(1));
@@ -369,9 +430,19 @@ fn suppression_of_one_caller_keeps_other_callers_of_a_helper() {
 
 #[test]
 fn processes_without_report_are_noted() {
-    let silent = Fixture::new("exit 0").check(&[]);
-    assert_eq!(silent.status.code(), Some(0));
-    assert!(text(&silent.stderr).contains("nothing was checked"), "{}", text(&silent.stderr));
+    let silent = Fixture::new("exit 5");
+    let done = silent.check(&["--json", "r.json", "--sarif", "r.sarif"]);
+    let err = text(&done.stderr);
+    assert!(err.contains("nothing was checked: no process of the program used softacl"), "{err}");
+    assert!(
+        err.ends_with("softacl check: nothing was checked; schedule late; the program exited with 5\n"),
+        "no counts that look clean: {err}"
+    );
+    let json = silent.json("r.json");
+    assert_eq!((&json["checked"], &json["exit_code"]), (&false.into(), &5.into()));
+    assert_eq!(silent.json("r.sarif")["runs"][0]["invocations"][0]["executionSuccessful"], false);
+    let allowed = text(&Fixture::new("exit 0").check(&["--allow-unchecked"]).stderr);
+    assert!(allowed.contains("note  nothing was checked") && allowed.contains("0 proven, 0 advice"), "{allowed}");
     let killed = Fixture::new("kill -SEGV $$").check(&[]);
     assert_eq!(killed.status.code(), Some(128 + 11));
     assert!(text(&killed.stderr).contains("ended by signal 11 (SIGSEGV) and left no report"));
@@ -442,7 +513,7 @@ fn explain_prints_finding_pages() {
         assert!(done.status.success());
         assert!(text(&done.stdout).contains(&id.to_uppercase()), "{}", text(&done.stdout));
     }
-    let json: Value = serde_json::from_slice(&run(&["explain", "--json", "S2"]).stdout).unwrap();
+    let json: Value = serde_json::from_slice(&run(&["explain", "--json", "-", "S2"]).stdout).unwrap();
     assert_eq!(json["title"], "blocking call overlaps work pending on a stream");
     assert!(text(&run(&["explain", "--help"]).stdout).contains("S2  blocking call overlaps"));
     assert!(!run(&["explain", "H9"]).status.success());

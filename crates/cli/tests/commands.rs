@@ -24,7 +24,7 @@ fn explain_accepts_codes_and_names() {
     assert!(text(&by_number.stdout).starts_with("107003 ACL_ERROR_RT_STREAM_CONTEXT\n"));
     assert_eq!(softacl(&["explain", "ACL_ERROR_RT_STREAM_CONTEXT"]).stdout, by_number.stdout);
     let json: serde_json::Value =
-        serde_json::from_slice(&softacl(&["explain", "--json", "207000"]).stdout).expect("JSON");
+        serde_json::from_slice(&softacl(&["explain", "--json", "-", "207000"]).stdout).expect("JSON");
     assert_eq!(json["name"], "ACL_ERROR_RT_FEATURE_NOT_SUPPORT");
     let unknown = softacl(&["explain", "107999"]);
     assert!(!unknown.status.success() && unknown.stdout.is_empty());
@@ -33,12 +33,12 @@ fn explain_accepts_codes_and_names() {
 
 #[test]
 fn chips_and_env_print_json() {
-    let chips: serde_json::Value = serde_json::from_slice(&softacl(&["chips", "--json"]).stdout).expect("JSON");
+    let chips: serde_json::Value = serde_json::from_slice(&softacl(&["chips", "--json", "-"]).stdout).expect("JSON");
     assert_eq!(chips.as_array().map(Vec::len), Some(6));
     let one: serde_json::Value =
-        serde_json::from_slice(&softacl(&["chips", "--json", "Ascend910_9392"]).stdout).expect("JSON");
+        serde_json::from_slice(&softacl(&["chips", "--json", "-", "Ascend910_9392"]).stdout).expect("JSON");
     assert_eq!(one[0]["family"], "Ascend910C");
-    let variables: serde_json::Value = serde_json::from_slice(&softacl(&["env", "--json"]).stdout).expect("JSON");
+    let variables: serde_json::Value = serde_json::from_slice(&softacl(&["env", "--json", "-"]).stdout).expect("JSON");
     let names: Vec<&str> = variables.as_array().expect("a list").iter().filter_map(|v| v["name"].as_str()).collect();
     assert!(names.contains(&"SOFTACL_SCHEDULE") && names.contains(&"ASCEND_RT_VISIBLE_DEVICES"), "{names:?}");
 }
@@ -109,7 +109,7 @@ fn wrong_options_are_reported_before_the_program_starts() {
 
 #[test]
 fn demo_verifies_its_bytes() {
-    let done = softacl(&["demo", "--blocks", "64", "--json"]);
+    let done = softacl(&["demo", "--blocks", "64", "--json", "-"]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     let report: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
     assert_eq!(report["verified_bytes"], 2 * 64 * (32 << 10));
@@ -121,7 +121,7 @@ fn write_errors_on_stdout_are_reported() {
     for arguments in [
         &["chips"][..],
         &["chips", "Ascend910B"],
-        &["chips", "--json"],
+        &["chips", "--json", "-"],
         &["env"],
         &["explain", "107003"],
         &["explain", "H1"],

@@ -91,6 +91,8 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "_exit") == 0) {
         _exit(5);
+    } else if (strcmp(mode, "killed") == 0) {
+        kill(getpid(), SIGKILL);
     } else if (strcmp(mode, "interrupted") == 0) {
         be_interrupted();
     } else if (strcmp(mode, "exits while waiting") == 0) {

@@ -268,15 +268,35 @@ fn trace_file_contains_every_process() {
 }
 
 #[test]
-fn processes_without_trace_are_noted() {
+fn processes_that_do_not_exit_leave_their_trace() {
     let (_directory, program) = built::program("trace");
-    let traced = trace(&program, "threads", &["_exit"]);
-    assert_eq!(traced.output.status.code(), Some(5));
-    assert!(traced.stderr.contains("left no complete trace"), "{}", traced.stderr);
-    assert!(events(&traced.file).is_empty());
+    for (way, code) in [("_exit", 5), ("killed", 128 + 9)] {
+        let traced = trace(&program, "threads", &[way]);
+        assert_eq!(traced.output.status.code(), Some(code), "{}", traced.stderr);
+        assert!(traced.stderr.contains("did not exit as usual"), "{}", traced.stderr);
+        let calls = rows(&traced.file, "call");
+        let calls: Vec<&Value> = calls.values().flatten().copied().collect();
+        assert_eq!(named(&calls, "aclInit").len(), 1, "{way}: {calls:?}");
+        assert_eq!(traced.numbers.as_array().unwrap().len(), 1);
+    }
     let traced = trace(&program, "threads", &["nothing"]);
     assert_eq!(traced.output.status.code(), Some(4));
     assert!(traced.stderr.contains("no process of the program called AscendCL"), "{}", traced.stderr);
+}
+
+#[test]
+fn trace_is_compressed_if_its_name_ends_in_gz() {
+    let (directory, program) = built::program("trace");
+    let file = directory.path().join("trace.json.gz");
+    let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
+        .args([Path::new("trace"), Path::new("-o"), &file, Path::new("--"), &program])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let unpacked = Command::new("gzip").arg("-dc").arg(&file).output().unwrap();
+    assert!(unpacked.status.success());
+    let value: Value = serde_json::from_slice(&unpacked.stdout).unwrap();
+    assert!(rows(&value, "task").len() > 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::fixture::Fixture;
 use super::instructions::Path;
-use super::{c_api, checked, memory, probe};
+use super::{c_api, checked, memory, observed, probe};
 use crate::library;
 use anyhow::{Result, bail};
 use ascendcl::{Context, Stream};
@@ -25,6 +25,15 @@ pub fn main(name: &str, calls: usize) -> Result<()> {
     }
     if name == checked::POOL_PROBE {
         return checked::pool_probe(&context, calls);
+    }
+    if name == observed::THREADS_PROBE {
+        return observed::threads_probe(&context, calls, 1);
+    }
+    if name == observed::RING_PROBE {
+        return observed::threads_probe(&context, calls, observed::RING);
+    }
+    if name == observed::FIRST_PROBE {
+        return observed::first_probe(&context, calls);
     }
     run(&context, Path::from_str(name)?, calls)
 }

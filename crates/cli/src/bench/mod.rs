@@ -12,6 +12,7 @@ mod fixture;
 mod instructions;
 mod interleave;
 mod memory;
+mod observed;
 mod outcome;
 mod overlap;
 mod plot;
@@ -24,7 +25,7 @@ mod suite;
 mod sweep;
 mod transfer;
 
-use crate::library;
+use crate::{library, output};
 use anyhow::{Context, Result, bail, ensure};
 use case::{Case, CaseBody};
 use clap::Args;
@@ -34,8 +35,6 @@ use session::Session;
 use std::fs;
 use std::path::{Path, PathBuf};
 use suite::SUITE;
-
-const STANDARD_OUTPUT: &str = "-";
 
 /// Benchmark softacl through the C API against memcpy and PoCL, with target values.
 #[derive(Args)]
@@ -47,8 +46,8 @@ pub struct Arguments {
     /// Quick run (a few seconds): small sizes, few rounds, no instruction counts
     #[arg(long)]
     quick: bool,
-    /// Print JSON instead of the table, or write it to FILE in addition
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STANDARD_OUTPUT)]
+    /// Write JSON to FILE in addition to the table (`-` for JSON on stdout instead)
+    #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Measure and plot bandwidth by size and cost per batch entry
     #[arg(long, value_name = "FILE.svg")]
@@ -93,12 +92,10 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     if let (Some(old), Some(new)) = (&old, arguments.compare.get(1)) {
         return report_differences(old, &read(new)?, true);
     }
-    let to_output = arguments.json.as_deref() == Some(Path::new(STANDARD_OUTPUT));
+    let to_output = arguments.json.as_deref().is_some_and(output::is_stdout);
     let report = measure(&chosen, arguments, !to_output)?;
-    match &arguments.json {
-        Some(_) if to_output => println!("{}", serde_json::to_string_pretty(&report)?),
-        Some(file) => write(file, serde_json::to_string_pretty(&report)? + "\n")?,
-        None => {}
+    if let Some(file) = &arguments.json {
+        output::write_json(file, &report)?;
     }
     if let Some(file) = &arguments.plot {
         let HostInfo { processor, cores, .. } = &report.machine;

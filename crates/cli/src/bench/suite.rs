@@ -6,8 +6,8 @@ use super::case::{Case, CaseBody, Measure, Need, Target, Unit};
 use super::checked::{self, CHECKED, UNCHECKED};
 use super::instructions::{self, Path};
 use super::interleave::{MEMCPY, OURS, POCL};
-use super::overlap;
 use super::transfer::{Method, Order, SUBMIT, Submit, Transfer};
+use super::{observed, overlap};
 
 /// Region over which small pieces are scattered: eight times the last-level cache of known hosts.
 const SPREAD: usize = 256 << 20;
@@ -259,6 +259,34 @@ pub const SUITE: &[Case] = &[
         needs: &[Need::Batches, Need::Time],
         targets: &[Target::at_most(3.0, Measure::Ratio(CHECKED, UNCHECKED))],
         body: CaseBody::Other(checked::demo),
+    },
+    Case {
+        key: "checked-threads-4k",
+        title: "4 KiB copies on 10 threads under the checker, per copy",
+        needs: &[Need::Cores(2)],
+        targets: &[
+            Target::at_most(700.0, Measure::Plain(observed::CHECKED, Unit::Nanoseconds)),
+            Target::unlimited(Measure::Plain(observed::CHECKED_RING, Unit::Nanoseconds)),
+            Target::unlimited(Measure::Ratio(observed::CHECKED, observed::PLAIN)),
+        ],
+        body: CaseBody::Other(observed::checked),
+    },
+    Case {
+        key: "traced-threads-4k",
+        title: "4 KiB copies on 10 threads under the tracer, per copy",
+        needs: &[Need::Cores(2)],
+        targets: &[
+            Target::at_most(500.0, Measure::Plain(observed::TRACED, Unit::Nanoseconds)),
+            Target::unlimited(Measure::Ratio(observed::TRACED, observed::PLAIN)),
+        ],
+        body: CaseBody::Other(observed::traced),
+    },
+    Case {
+        key: "checked-first-2g",
+        title: "first copy of 2 GiB under the checker, compared with the second",
+        needs: &[Need::Memory(8 << 30), Need::Time],
+        targets: &[Target::at_most(1.5, Measure::Ratio(observed::FIRST, observed::SECOND))],
+        body: CaseBody::Other(observed::first_copy),
     },
 ];
 

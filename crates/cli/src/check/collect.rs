@@ -1,20 +1,28 @@
 //! Runs the program once and collects the reports of its processes.
 
-use super::arguments::Arguments;
-use super::interposer;
+use super::arguments::{Arguments, OnHang};
+use super::processes::is_running;
+use super::timer::Timer;
+use super::{gdb, interposer};
 use crate::{output, signals};
 use anyhow::{Context, Result};
 use softacl_checker::finding::Report;
-use softacl_checker::report::Outcome;
+use softacl_checker::picture::Picture;
 use softacl_checker::report::suppression::Suppressions;
+use softacl_checker::report::{Outcome, slow_rank};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 /// Prefix of temporary report directories.
 pub const PREFIX: &str = "softacl-check-";
+
+const UNCHECKED: &str = "nothing was checked: no process of the program used softacl. Check that the program calls \
+                         AscendCL, and that it loads softacl's libascendcl.so through LD_LIBRARY_PATH (no rpath, not \
+                         statically linked). --allow-unchecked accepts such a program";
 
 /// Runs the program with a schedule and adds its reports to the outcome. `prepare` may redirect its output.
 pub fn run(
@@ -28,23 +36,54 @@ pub fn run(
     let mut command = arguments.machine.command()?;
     command.env("SOFTACL_CHECK", "1").env("SOFTACL_CHECK_DIR", reports.path()).env("SOFTACL_SCHEDULE", schedule);
     command.env_remove("SOFTACL_TRACE");
+    command.env("SOFTACL_ON_HANG", if arguments.on_hang == OnHang::Wait { "wait" } else { "end" });
     interposer::preload(&mut command, reports.path())?;
+    if arguments.gdb {
+        command = gdb::wrap(&command)?;
+    }
     prepare(&mut command)?;
-    let (pid, status) = signals::run(&mut command).with_context(|| arguments.machine.spawn_error())?;
+    let timer = arguments.timeout.map(|limit| (limit, Timer::start(Duration::from_secs(limit), reports.path())));
+    let ended = signals::run(&mut command).with_context(|| arguments.machine.spawn_error());
+    let expired = timer.and_then(|(limit, timer)| timer.stop().then_some(limit));
+    let (pid, status) = ended?;
     let mut found = read(reports.path())?;
     attribute(&mut found);
+    if let Some(limit) = expired {
+        outcome.notes.push(format!("the program was stopped after {limit} s (--timeout)"));
+    }
     add_warnings(pid, status, &found, &mut outcome.notes);
-    for report in found.into_values().flatten() {
+    if found.is_empty() && status.signal().is_none() {
+        set_unchecked(arguments, outcome);
+    }
+    let pictures: Vec<&Picture> = found.values().flatten().filter_map(|report| report.waits.as_ref()).collect();
+    for picture in pictures.iter().filter(|picture| !picture.is_hang) {
+        outcome.notes.push(format!("when it was stopped, {}", picture.summary()));
+        outcome.notes.extend(picture.lines().iter().map(|line| format!("process {}: {line}", picture.pid)));
+    }
+    let slow = slow_rank(&pictures);
+    let mut reports: Vec<Report> = found.into_values().flatten().collect();
+    if let (Some(finding), Some(last)) = (slow, reports.last_mut()) {
+        last.findings.push(finding);
+    }
+    for report in reports {
         outcome.add(report, suppressions);
     }
     outcome.exit_code = Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
     Ok(())
 }
 
-/// The report of each process by process id, or the reason why it cannot be used.
-type Found = BTreeMap<u32, Result<Report, String>>;
+/// Records that no process of the program used softacl.
+pub(super) fn set_unchecked(arguments: &Arguments, outcome: &mut Outcome) {
+    match arguments.allow_unchecked {
+        true => outcome.notes.push(UNCHECKED.to_owned()),
+        false => outcome.unchecked = Some(UNCHECKED.to_owned()),
+    }
+}
 
-fn read(directory: &Path) -> Result<Found> {
+/// The report of each process by process id, or the reason why it cannot be used.
+pub(super) type Found = BTreeMap<u32, Result<Report, String>>;
+
+pub(super) fn read(directory: &Path) -> Result<Found> {
     let mut found = Found::new();
     for entry in fs::read_dir(directory).context("could not read the report directory")? {
         let path = entry?.path();
@@ -90,21 +129,6 @@ fn add_warnings(pid: u32, status: ExitStatus, found: &Found, notes: &mut Vec<Str
             notes.push(format!("process {other} {reason}; this report does not cover it"));
         }
     }
-    if found.is_empty() && status.signal().is_none() {
-        notes.push(
-            "nothing was checked: no process of the program left a report. Check that the program calls AscendCL, that \
-             it loads softacl's libascendcl.so through LD_LIBRARY_PATH (no rpath, not statically linked), and that it \
-             does not end with _exit"
-                .to_owned(),
-        );
-    }
-}
-
-/// True if the process is still running. Zombies do not count.
-fn is_running(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The state follows the name, which may contain any character.
-    status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 /// Returns the name of a common signal in parentheses, or an empty string.

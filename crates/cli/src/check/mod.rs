@@ -5,36 +5,43 @@
 
 mod arguments;
 mod collect;
+mod explore;
+mod gdb;
 mod interposer;
 mod outcome;
+mod processes;
 mod seeds;
+mod timer;
 
 pub use arguments::Arguments;
 
 use crate::machine;
 use crate::{output, signals};
 use anyhow::{Context, Result, ensure};
-use outcome::{fails, new_outcome};
+use arguments::Format;
+use outcome::{exit_code, fails, new_outcome};
 use softacl_checker::report::suppression::Suppressions;
-use softacl_checker::report::{Outcome, html, json, sarif, text};
+use softacl_checker::report::{Outcome, github, html, json, markdown, sarif, text};
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The exit code of a run with findings.
-const EXIT_FINDINGS: u8 = 2;
-
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let suppressions = suppressions(&arguments.suppress)?;
     let files = files(arguments)?;
     signals::install().context("could not install signal handlers")?;
-    let outcome = match arguments.seeds {
-        Some(count) => seeds::run(arguments, count, &suppressions)?,
-        None => single(arguments, &suppressions)?,
+    let program_output = program_output(arguments, &files)?;
+    let mut outcome = match arguments.seeds {
+        _ if arguments.explore => explore::run(arguments, &suppressions, program_output.as_ref())?,
+        Some(count) => seeds::run(arguments, count, &suppressions, program_output.as_ref())?,
+        None => single(arguments, &suppressions, program_output.as_ref())?,
     };
-    print_report(&outcome, arguments.verbose);
+    if arguments.no_timeline {
+        outcome.remove_timelines();
+    }
+    print_report(&outcome, arguments);
     let mut is_written = true;
     for (path, mut file, render) in files {
         if let Err(error) = file.write_all(render(&outcome).as_bytes()) {
@@ -42,21 +49,23 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
             is_written = false;
         }
     }
-    let program_code = outcome.exit_code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    Ok(ExitCode::from(match (fails(&outcome, arguments.fail_on), is_written) {
-        (true, _) => EXIT_FINDINGS,
-        (false, true) => program_code,
-        (false, false) => 1,
-    }))
+    if !is_written && !fails(&outcome, arguments.fail_on) {
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::from(exit_code(&outcome, arguments)))
 }
 
 /// Renders an outcome as the contents of a file.
 type Render = fn(&Outcome) -> String;
 
 /// Opens the report files before the program runs, so that a wrong path does not waste the run.
-fn files(arguments: &Arguments) -> Result<Vec<(&Path, File, Render)>> {
-    let wanted: [(&Option<PathBuf>, Render); 3] =
-        [(&arguments.json, json::render), (&arguments.sarif, sarif::render), (&arguments.html, html::render)];
+fn files(arguments: &Arguments) -> Result<Vec<(PathBuf, File, Render)>> {
+    let wanted: [(&Option<PathBuf>, Render); 4] = [
+        (&arguments.json, json::render),
+        (&arguments.sarif, sarif::render),
+        (&arguments.html, html::render),
+        (&arguments.summary, markdown::render),
+    ];
     let wanted: Vec<(&Path, Render)> =
         wanted.into_iter().filter_map(|(path, render)| Some((path.as_deref()?, render))).collect();
     for (index, (path, _)) in wanted.iter().enumerate() {
@@ -66,19 +75,41 @@ fn files(arguments: &Arguments) -> Result<Vec<(&Path, File, Render)>> {
             path.display()
         );
     }
-    wanted
-        .into_iter()
-        .map(|(path, render)| {
-            let file = output::open(path)?;
-            Ok((path, file, render))
-        })
-        .collect()
+    let mut files: Vec<(PathBuf, File, Render)> = Vec::new();
+    for (path, render) in wanted {
+        files.push((path.to_owned(), output::open(path)?, render));
+    }
+    // Other steps of the job write to this file too.
+    let job_summary = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from);
+    if let Some(path) = job_summary.filter(|_| arguments.format == Format::Github && arguments.summary.is_none()) {
+        let file = output::append(&path)?;
+        files.push((path, file, markdown::render));
+    }
+    Ok(files)
 }
 
-fn single(arguments: &Arguments, suppressions: &Suppressions) -> Result<Outcome> {
+/// Where the program's standard output goes, if not to that of this command. A report on standard output must stay
+/// readable for the next program.
+fn program_output(arguments: &Arguments, files: &[(PathBuf, File, Render)]) -> Result<Option<File>> {
+    if let Some(path) = &arguments.program_output {
+        ensure!(files.iter().all(|(other, ..)| other != path), "two reports in the same file: {}", path.display());
+        return output::open(path).map(Some);
+    }
+    match files.iter().any(|(path, ..)| output::is_stdout(path)) {
+        true => output::stderr().map(Some),
+        false => Ok(None),
+    }
+}
+
+fn single(arguments: &Arguments, suppressions: &Suppressions, stdout: Option<&File>) -> Result<Outcome> {
     let schedule = machine::schedule(arguments.schedule.as_deref())?.unwrap_or_else(|| "late".to_owned());
     let mut outcome = new_outcome(arguments, &schedule);
-    collect::run(arguments, &schedule, suppressions, &mut outcome, |_| Ok(()))?;
+    collect::run(arguments, &schedule, suppressions, &mut outcome, |command| {
+        if let Some(file) = stdout {
+            command.stdout(file.try_clone()?);
+        }
+        Ok(())
+    })?;
     Ok(outcome)
 }
 
@@ -92,11 +123,15 @@ fn suppressions(paths: &[PathBuf]) -> Result<Suppressions> {
     Ok(all)
 }
 
-fn print_report(outcome: &Outcome, verbose: bool) {
+fn print_report(outcome: &Outcome, arguments: &Arguments) {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let dumb = set("TERM").is_some_and(|term| term == "dumb");
     let color = io::stderr().is_terminal() && set("NO_COLOR").is_none() && !dumb;
-    let text = text::render(outcome, text::Options { color, verbose });
+    let mut text = text::render(outcome, text::Options { color, verbose: arguments.verbose });
+    if arguments.format == Format::Github {
+        let root = set("GITHUB_WORKSPACE").map_or_else(|| env::current_dir().unwrap_or_default(), PathBuf::from);
+        text += &github::render(outcome, &root);
+    }
     // Ignore write errors; the exit code carries the result.
     let _ = io::stderr().write_all(text.as_bytes());
 }

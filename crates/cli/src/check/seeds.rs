@@ -12,7 +12,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Result<Outcome> {
+pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions, stdout: Option<&File>) -> Result<Outcome> {
     let outputs = output::directory(PREFIX)?;
     let (out, err) = (outputs.path().join("stdout"), outputs.path().join("stderr"));
     let mut total = new_outcome(arguments, "");
@@ -21,12 +21,13 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
         progress(&format!("softacl check: seed {seed} of {count}"));
         let schedule = format!("random:{seed}");
         let (notes, faults) = (total.notes.len(), total.faults.len());
+        let unjudged = total.unjudged.clone();
         collect::run(arguments, &schedule, suppressions, &mut total, |command| {
             command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
             Ok(())
         })?;
         let has_findings = fails(&total, arguments.fail_on);
-        if has_findings || total.exit_code != Some(0) || signals::stopped().is_some() {
+        if has_findings || total.unchecked.is_some() || total.exit_code != Some(0) || signals::stopped().is_some() {
             failed = Some((seed, has_findings));
             break;
         }
@@ -34,10 +35,15 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
         if seed < count {
             total.notes.truncate(notes);
             total.faults.truncate(faults);
+            total.unjudged = unjudged;
         }
     }
     progress("");
-    show(&out, &mut io::stdout()).context("could not print the output of the program")?;
+    match stdout {
+        Some(mut file) => show(&out, &mut file),
+        None => show(&out, &mut io::stdout()),
+    }
+    .context("could not print the output of the program")?;
     show(&err, &mut io::stderr()).context("could not print the output of the program")?;
     match failed {
         Some((seed, has_findings)) => {
@@ -51,6 +57,7 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
                     total.exit_code = Some(128 + signal);
                     format!("received signal {signal}{}", collect::name(signal))
                 }
+                (false, None, 0) => "nothing was checked".to_owned(),
                 (false, None, code) => format!("the program ended with exit code {code}. {again}"),
             };
             output::eprint_line(format_args!("softacl check: stopped at seed {seed} of {count}: {reason}"));

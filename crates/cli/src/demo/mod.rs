@@ -15,6 +15,7 @@ use clap::Args;
 use reference::Reference;
 use report::{DemoReport, DemoStep, Overlap};
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Run a KV-cache offload demo: batched block copies in both directions on several streams, verified.
@@ -26,9 +27,9 @@ pub struct Arguments {
     /// Block size in bytes
     #[arg(long, default_value_t = 32 << 10, value_parser = clap::value_parser!(u32).range(64..=16 << 20))]
     block_size: u32,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    /// Write JSON to FILE in addition to the table (`-` for JSON on stdout instead)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
 /// Number of measurements per step. The reference runs after each of them; the report shows the medians.
@@ -44,10 +45,13 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         "the demo moves its blocks in batches, which {soc} does not support; choose another chip with SOFTACL_SOC"
     );
     let report = Demo::new(arguments.block_size as usize)?.run(soc, arguments.blocks as usize)?;
-    if arguments.json {
-        return output::print(serde_json::to_string_pretty(&report)? + "\n");
+    if let Some(path) = &arguments.json {
+        output::write_json(path, &report)?;
     }
-    output::print(report)
+    match arguments.json.as_deref().is_some_and(output::is_stdout) {
+        true => Ok(()),
+        false => output::print(report),
+    }
 }
 
 struct Demo {

@@ -1,8 +1,10 @@
 //! `softacl trace`: runs a program and records the timeline of its threads and streams.
 //!
-//! The tracer itself is part of the library that the program loads. Every process writes a trace to a temporary
-//! directory. This command runs the program, merges the traces into one file and prints a summary.
+//! The tracer itself is part of the library that the program loads. Every process writes a log to a temporary
+//! directory. This command runs the program, turns the logs into one trace and prints a summary. The log of a process
+//! that was killed is as good as any other.
 
+mod gzip;
 mod page;
 mod tables;
 mod text;
@@ -11,13 +13,17 @@ use crate::machine::{self, MachineOptions};
 use crate::{output, signals};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use softacl_tracer::{Summary, TraceMerger};
+use gzip::GzipWriter;
+use indicatif::{ProgressBar, ProgressStyle};
+use softacl_tracer::{DEFAULT_EVENT_LIMIT, LogEnd, RECORD_BYTES, Summary, TraceWriter};
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
+use tempfile::TempDir;
 
 /// Run a program and record its timeline
 ///
@@ -27,7 +33,7 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Trace file, for https://ui.perfetto.dev or chrome://tracing
+    /// Trace file, for https://ui.perfetto.dev or chrome://tracing; compressed if the name ends in .gz
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
     output: PathBuf,
     /// Write a self-contained HTML page with timeline and statistics
@@ -47,6 +53,7 @@ const EXAMPLES: &str = "\
 Examples:
   softacl trace -- ./app --my-flag                  write trace.json and print a summary
   softacl trace -o kv.json -- python serve.py       a Python program, with all its processes
+  softacl trace -o kv.json.gz -- ./app              a compressed trace, which Perfetto opens as it is
   softacl trace --html kv.html -- ./app             a self-contained page
   softacl trace --json - -- ./app | jq '.[0].calls[0]'    the call with the largest total time";
 
@@ -56,26 +63,31 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     for (index, path) in paths.iter().enumerate() {
         ensure!(!paths[..index].contains(path), "two reports in the same file: {}", path.display());
     }
-    let trace = BufWriter::new(output::open(&arguments.output)?);
+    let trace = output::open(&arguments.output)?;
     let html = arguments.html.as_deref().map(output::open).transpose()?;
     let json = arguments.json.as_deref().map(output::open).transpose()?;
 
-    let ids = [Some(trace.get_ref()), html.as_ref(), json.as_ref()].into_iter().flatten().map(file_id);
+    let ids = [Some(&trace), html.as_ref(), json.as_ref()].into_iter().flatten().map(file_id);
     let ids: Vec<_> = ids.flatten().collect();
     let is_duplicate = |index: usize| ids[..index].contains(&ids[index]);
     ensure!(!(0..ids.len()).any(is_duplicate), "two reports in the same file: their paths differ, but name one file");
 
-    let directory = output::directory("softacl-trace-")?;
+    let directory = log_directory()?;
     let mut command = arguments.machine.command()?;
     if let Some(schedule) = machine::schedule(arguments.schedule.as_deref())? {
         command.env("SOFTACL_SCHEDULE", schedule);
     }
-    command.env("SOFTACL_TRACE", directory.path().join("%p.json")).env_remove("SOFTACL_CHECK");
+    command.env("SOFTACL_TRACE", directory.path().join("%p.log")).env_remove("SOFTACL_CHECK");
+    // The next program must be able to read a report on standard output.
+    if paths.iter().any(|path| output::is_stdout(path)) {
+        command.stdout(output::stderr()?);
+    }
     signals::install().context("could not install signal handlers")?;
     let (_, status) = signals::run(&mut command).with_context(|| arguments.machine.spawn_error())?;
 
     let write_error = |path: &Path| format!("could not write {}", path.display());
-    let (summaries, notes) = merge(directory.path(), trace).with_context(|| write_error(&arguments.output))?;
+    let (summaries, notes) =
+        convert(directory.path(), trace, &arguments.output).with_context(|| write_error(&arguments.output))?;
     output::eprint_line(text::render(&summaries, &notes, &arguments.output).trim_end());
     if let (Some(mut file), Some(path)) = (json, &arguments.json) {
         writeln!(file, "{}", serde_json::to_string(&summaries)?).with_context(|| write_error(path))?;
@@ -88,25 +100,64 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// Merges the traces of all processes. Returns their summaries, and notes about processes without a complete trace.
-fn merge(directory: &Path, to: impl io::Write) -> Result<(Vec<Summary>, Vec<String>)> {
-    let mut traces = Vec::new();
+/// Writes the trace of all processes to `file`, whose name is `path`. Returns their summaries, and notes about
+/// processes that did not end as usual.
+fn convert(directory: &Path, file: File, path: &Path) -> Result<(Vec<Summary>, Vec<String>)> {
+    let mut logs = Vec::new();
     for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let process = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
-        traces.extend(process.map(|process| (process, path)));
+        let log = entry?.path();
+        let process = log.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
+        logs.extend(process.map(|process| (process, log)));
     }
-    traces.sort_unstable();
-    let (mut merger, mut notes) = (TraceMerger::new(to)?, Vec::new());
-    for (process, path) in traces {
-        if !merger.add(BufReader::new(File::open(path)?))? {
-            notes.push(format!(
-                "process {process} left no complete trace: it was killed, replaced itself with another program (exec), \
-                 called _exit, or is still running"
-            ));
+    logs.sort_unstable();
+    // Shown if it takes a while, and only on a terminal.
+    let style = ProgressStyle::with_template("softacl trace: writing {msg}, {bytes} so far").expect("a valid template");
+    let progress = ProgressBar::new_spinner().with_style(style).with_message(path.display().to_string());
+    progress.enable_steady_tick(Duration::from_millis(500));
+    let file = progress.wrap_write(file);
+    let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
+    let result = if is_compressed {
+        let (summaries, notes, gzip) = write_all(&logs, BufWriter::with_capacity(BUFFER, GzipWriter::new(file)))?;
+        gzip.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
+        (summaries, notes)
+    } else {
+        let (summaries, notes, _) = write_all(&logs, BufWriter::with_capacity(BUFFER, file))?;
+        (summaries, notes)
+    };
+    progress.finish_and_clear();
+    Ok(result)
+}
+
+/// Creates a directory for the logs: in memory if they fit there with room to spare, because pages of a disk file cost
+/// the program more time, else where temporary files are.
+fn log_directory() -> Result<TempDir> {
+    const MEMORY: &str = "/dev/shm";
+    const LOG_BYTES: u64 = DEFAULT_EVENT_LIMIT * RECORD_BYTES;
+    match output::free_bytes(Path::new(MEMORY)) {
+        Some(free) if free >= 4 * LOG_BYTES => output::directory_in(Path::new(MEMORY), PREFIX),
+        _ => output::directory(PREFIX),
+    }
+}
+
+const PREFIX: &str = "softacl-trace-";
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 18;
+
+/// Writes the trace of these logs. Returns the writer as well.
+fn write_all<W: io::Write>(logs: &[(u32, PathBuf)], to: W) -> Result<(Vec<Summary>, Vec<String>, W)> {
+    let (mut writer, mut notes) = (TraceWriter::new(to)?, Vec::new());
+    for (process, log) in logs {
+        match writer.add(log)? {
+            LogEnd::Exit => {}
+            LogEnd::Cut => notes.push(format!(
+                "process {process} did not exit as usual: it was killed, replaced itself with another program (exec), \
+                 called _exit, or is still running; its trace ends with its last call or task"
+            )),
+            LogEnd::Empty => notes.push(format!("process {process} ended before it could record anything")),
         }
     }
-    Ok((merger.finish()?, notes))
+    let (summaries, to) = writer.finish()?;
+    Ok((summaries, notes, to))
 }
 
 /// Identifies a regular file. `None` for other files, such as a terminal, which accept any number of reports.

@@ -1,0 +1,58 @@
+//! `softacl status`: asks running programs who waits for whom.
+
+use crate::output;
+use anyhow::{Result, bail};
+use clap::Args;
+use softacl_checker::picture::Picture;
+use softacl_engine::mailbox::Mailbox;
+use std::time::Duration;
+
+/// How long a process may take to answer. It symbolizes the lines of its waits.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Show who waits for whom in a running program
+///
+/// Asks a process that uses softacl for its threads and streams: what each of them waits for, how many tasks are
+/// unfinished and, under `softacl check`, the line of each wait. Without a process id, lists the programs of this user.
+/// A process can be asked from its first wait inside a call on. `kill -USR1 PID` prints the same to its stderr, unless
+/// the program handles the signal itself.
+#[derive(Args)]
+pub struct Arguments {
+    /// Process id; lists all programs of this user if omitted
+    pid: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn main(arguments: &Arguments) -> Result<()> {
+    let Some(pid) = arguments.pid else { return list(arguments.json) };
+    let Some(mailbox) = Mailbox::find(pid) else {
+        bail!(
+            "process {pid} cannot be asked: it is not a program of this user that uses softacl, or it has not waited \
+             inside a call yet"
+        )
+    };
+    let Some(picture) = ask(&mailbox) else { bail!("process {pid} does not answer: it may be stopped or ending") };
+    if arguments.json {
+        return output::print(serde_json::to_string_pretty(&picture)? + "\n");
+    }
+    output::print(picture.text())
+}
+
+/// Lists all programs of this user. One that ends during the listing is left out.
+fn list(json: bool) -> Result<()> {
+    let pictures: Vec<Picture> =
+        Mailbox::processes().into_iter().filter_map(|process| ask(&Mailbox::find(process)?)).collect();
+    if json {
+        return output::print(serde_json::to_string_pretty(&pictures)? + "\n");
+    }
+    if pictures.is_empty() {
+        return output::print("no program of this user has waited in softacl\n".to_owned());
+    }
+    output::print(pictures.iter().map(|picture| picture.summary() + "\n").collect::<String>())
+}
+
+fn ask(mailbox: &Mailbox) -> Option<Picture> {
+    serde_json::from_slice(&mailbox.ask(ANSWER_TIMEOUT)?).ok()
+}
