@@ -308,12 +308,23 @@ static inline void *pinned_memory(size_t size)
     return memory;
 }
 
-static inline void *device_memory(size_t size)
+static inline void *device_memory_with(size_t size, aclrtMemMallocPolicy policy)
 {
     void *memory = NULL;
-    REQUIRE_OK(aclrtMalloc(&memory, size, ACL_MEM_MALLOC_HUGE_FIRST));
+    REQUIRE_OK(aclrtMalloc(&memory, size, policy));
     REQUIRE_OK(aclrtMemset(memory, size, 0, size));
     return memory;
+}
+
+static inline void *device_memory(size_t size)
+{
+    return device_memory_with(size, ACL_MEM_MALLOC_HUGE_FIRST);
+}
+
+/* Device memory that every product can export to other processes. */
+static inline void *shareable_memory(size_t size)
+{
+    return device_memory_with(size, ACL_MEM_MALLOC_HUGE_FIRST_P2P);
 }
 
 /* Argument of aclrtMallocPhysical for memory of a device. */

@@ -175,14 +175,16 @@ int main(void)
         }
         files = round == 1 || now < files ? now : files;
     }
-    /* The last round left no files open; those that remain are opened once per process. */
-    EXPECT_TRUE(directory_entries("/proc/self/fd") <= files, "%d open files became %d", files,
+    /* The last round left no files open; those that remain are opened once per process. One of them is opened by the
+     * first wait, which a round that fails early does not reach. */
+    int late_files = refusals > 0 ? 1 : 0;
+    EXPECT_TRUE(directory_entries("/proc/self/fd") <= files + late_files, "%d open files became %d", files,
                 directory_entries("/proc/self/fd"));
-    /* This thread, the workers and the thread that polls external waits; threads
-     * of contexts end with them. Two directory entries are "." and "..". */
+    /* This thread, the workers, the thread that polls external waits, the one that answers questions from outside and,
+     * under the checker, the one that writes crash reports; threads of contexts end with them. Two directory entries are "." and "..". */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int workers = cores > 9 ? 8 : cores > 2 ? (int)cores - 1 : 1;
-    EXPECT_TRUE(thread_count_drops_to(2 + 1 + workers + 1), "more than %d threads", 1 + workers + 1);
+    EXPECT_TRUE(thread_count_drops_to(2 + 1 + workers + 3), "more than %d threads", 1 + workers + 3);
     /* A rule fires once: later calls succeed, or the runtime could not be set up and all calls fail. */
     const char *message = aclGetRecentErrMsg();
     int is_expected = refusals <= 2 || (message != NULL && strstr(message, "could not be set up") != NULL);

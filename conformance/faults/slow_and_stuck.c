@@ -2,7 +2,7 @@
 // soc: Ascend910B Ascend310P
 // env: SOFTACL_FAULTS=copy@1=slow 60ms; copy@3=stuck; copy@5=stuck; copy@7=stuck; copy@9=stuck
 // schedules: all
-// expects: L1
+// expects: L1 S1
 /* Tasks that are slow or never start: waits with a timeout return,
  * and aborting, destroying or resetting drops the stuck tasks. */
 #include "../expect.h"

@@ -2,7 +2,7 @@
 // soc: Ascend910B
 // env: SOFTACL_FAULTS=copy@2=stuck; copy@4=stuck; copy@5=stuck
 // schedules: all
-// expects: L1
+// expects: L1 S1
 /* A stuck step of a graph: waits with a timeout return, and aborting or resetting cancels the run. */
 #include "../expect.h"
 

@@ -5,7 +5,7 @@
 int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
-    uint8_t *device = (uint8_t *)device_memory(10000);
+    uint8_t *device = (uint8_t *)shareable_memory(10000);
     char key[65], other[65];
     void *pointer = NULL;
     int32_t pid = 1;
@@ -49,6 +49,22 @@ int main(void)
     EXPECT_OK(aclrtIpcMemClose(key));
     EXPECT_FAILS(aclrtIpcMemClose(key));
     EXPECT_FAILS(aclrtIpcMemSetImportPid(key, &pid, 1));
+
+    /* The 310P exports only memory of a P2P policy (7, IPC memory), whatever the allocation before it at that address. */
+    static const int policies[] = {ACL_MEM_MALLOC_HUGE_FIRST_P2P, ACL_MEM_MALLOC_HUGE_ONLY_P2P,
+                                   ACL_MEM_MALLOC_NORMAL_ONLY_P2P, ACL_MEM_MALLOC_HUGE_FIRST,
+                                   ACL_MEM_MALLOC_HUGE_ONLY, ACL_MEM_MALLOC_NORMAL_ONLY};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        void *memory = NULL;
+        char export[65];
+        REQUIRE_OK(aclrtMalloc(&memory, 10000, (aclrtMemMallocPolicy)policies[i]));
+        if (i >= 3 && family() == FAMILY_310P) {
+            EXPECT_SOFTACL_CODE(aclrtIpcMemGetExportKey(memory, 10000, export, sizeof export, 0), 107000);
+        } else {
+            EXPECT_OK(aclrtIpcMemGetExportKey(memory, 10000, export, sizeof export, 0));
+        }
+        EXPECT_OK(aclrtFree(memory));
+    }
 
     /* The exporter can use the memory as before. */
     EXPECT_DEVICE_VALUE(device, 10000, 0);

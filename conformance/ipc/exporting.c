@@ -12,7 +12,7 @@ int main(void)
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     size_t step = iterations(256) == 256 ? SIZE / 256 : SIZE / 16;
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        uint8_t *device = (uint8_t *)device_memory(SIZE);
+        uint8_t *device = (uint8_t *)shareable_memory(SIZE);
         fill_pattern(pinned, SIZE, round);
         for (size_t offset = 0; offset < SIZE; offset += step) {
             EXPECT_OK(aclrtMemcpyAsync(device + offset, step, pinned + offset, step, ACL_MEMCPY_HOST_TO_DEVICE,
@@ -28,7 +28,7 @@ int main(void)
 
     /* A blocked stream does not delay the export. */
     static struct gate gate = GATE_INITIALIZER;
-    uint8_t *device = (uint8_t *)device_memory(SIZE);
+    uint8_t *device = (uint8_t *)shareable_memory(SIZE);
     gate_close(&gate, stream);
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     char key[65];

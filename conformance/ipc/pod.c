@@ -31,7 +31,7 @@ static int importer(struct peer parent)
 static void check_servers(struct peer child)
 {
     char key[KEY];
-    void *memory = device_memory(SIZE);
+    void *memory = shareable_memory(SIZE);
     uint8_t *bytes = (uint8_t *)pageable_memory(4096);
     int32_t pid = 0;
     fill_pattern(bytes, 4096, 5);

@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P Ascend910A
 // schedules: all
-// expects: M1
+// expects: M1 I1
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Memory shared between processes: whole allocations and parts, the list of
  * allowed processes, queued copies on both sides, and release in either order. */
@@ -103,8 +103,7 @@ int main(int argc, char **argv)
         return strcmp(argv[1], "importer") == 0 ? importer(peer_parent(argv)) : unlisted(peer_parent(argv));
     }
     REQUIRE_OK(aclrtSetDevice(0));
-    void *device = NULL;
-    REQUIRE_OK(aclrtMalloc(&device, SIZE, ACL_MEM_MALLOC_HUGE_FIRST_P2P)); /* the 310P requires a P2P policy */
+    void *device = shareable_memory(SIZE);
     device_fill(device, SIZE, 1);
     struct keys keys;
     REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, keys.whole, sizeof keys.whole, 0));

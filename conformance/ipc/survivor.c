@@ -1,4 +1,5 @@
 // soc: Ascend910B
+// expects: I1
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Imported memory stays valid after the exporter exits or is killed, and an exporter survives a killed importer. */
 #include "../expect.h"

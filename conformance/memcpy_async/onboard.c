@@ -1,9 +1,10 @@
 // soc: Ascend310B Ascend310P
-// form: RC
+// form: RC CPU
 // softacl-only
 // schedules: all
 // expects: M1
-/* RC form: host and device share one memory, kinds are not corrected, and host-to-host copies are accepted. */
+/* RC form: host and device share one memory, kinds are not corrected, host-to-host copies are accepted, and 2D copies are
+ * not supported. The control CPU form behaves alike. */
 #include "../expect.h"
 
 #define SIZE 2048
