@@ -1,5 +1,5 @@
 //! Fuzz targets that parse external text: configuration files, names and versions of chips, chip profiles,
-//! suppressions, reports of the checker, traces, fault rules, environment variables.
+//! suppressions, reports of the checker, fault rules, environment variables.
 //!
 //! Inputs are mutated examples. In builds with edge counters (`cargo xtask fuzz` enables them), an input that reaches
 //! new coverage becomes an example. An input fails if the parser panics or takes too long.
@@ -11,7 +11,6 @@ use softacl_checker::finding::Report;
 use softacl_checker::report::suppression::Suppressions;
 use softacl_checker::report::{Outcome, html, json, sarif, text};
 use softacl_faults::{Injection, MatchContext, Resource};
-use softacl_tracer::TraceMerger;
 use std::ffi::CString;
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
@@ -106,28 +105,6 @@ static PARSERS: &[Parser] = &[
             "<script>",
         ],
         parse: parse_report,
-    },
-    Parser {
-        name: "trace",
-        examples: &[include_str!("../examples/trace.json")],
-        words: &[
-            "],\"softacl\":",
-            "traceEvents",
-            "\n",
-            "\"",
-            "{",
-            "}",
-            "[]",
-            "[",
-            "]",
-            ",",
-            "-1",
-            "18446744073709551615",
-            "null",
-            "\"device\":",
-            "host",
-        ],
-        parse: parse_trace,
     },
     Parser {
         name: "faults",
@@ -344,15 +321,6 @@ fn parse_suppressions(text: &str) {
             }
         }
     }
-}
-
-/// Traces: merges the text with itself. One summary per complete trace must result.
-fn parse_trace(text: &str) {
-    let mut merged = Vec::new();
-    let mut merger = TraceMerger::new(&mut merged).expect("writing to memory cannot fail");
-    let complete = [(); 2].map(|()| merger.add(text.as_bytes()).expect("reading from memory cannot fail"));
-    let summaries = merger.finish().expect("writing to memory cannot fail");
-    assert_eq!(summaries.len(), complete.iter().filter(|complete| **complete).count());
 }
 
 /// Reports of the checker, rendered in every format.

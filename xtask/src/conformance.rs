@@ -88,6 +88,9 @@ pub fn run(options: &Options) -> Result<Summary> {
     if let Some(sanitizer) = options.sanitizer {
         probe::sanitizer_reports(&toolchain, sanitizer)?;
     }
+    if let Some(Observer::Checker(_)) = options.observer {
+        toolchain.build_interposer()?;
+    }
     let card =
         if options.real_hardware && options.soc.is_none() { Some(probe::soc_of_card(&toolchain)?) } else { None };
 
@@ -181,7 +184,7 @@ fn execute_all(
 /// Returns the runs of one program. Empty if the program is skipped.
 fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<ProgramRun<'p>> {
     let directives = &program.directives;
-    if options.real_hardware && (directives.softacl_only || directives.form != Form::Ep) {
+    if options.real_hardware && (directives.softacl_only || directives.forms != [Form::Ep]) {
         return Vec::new();
     }
     if let (false, Some(feature)) = (options.real_hardware, &directives.requires_feature) {
@@ -202,7 +205,7 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
     let mut runs = Vec::new();
     for (index, soc) in socs.enumerate() {
         if options.real_hardware {
-            runs.push(ProgramRun { program, soc: None, schedule: None });
+            runs.push(ProgramRun { program, soc: None, form: Form::Ep, schedule: None });
             continue;
         }
         // Products differ in data and schedules in code, so one product runs on all schedules.
@@ -213,7 +216,15 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
             (0, None, None) => directives.schedules(),
             _ => vec![None],
         };
-        runs.extend(schedules.into_iter().map(|schedule| ProgramRun { program, soc: Some(soc.clone()), schedule }));
+        for form in &directives.forms {
+            let run = |schedule: &Option<String>| ProgramRun {
+                program,
+                soc: Some(soc.clone()),
+                form: *form,
+                schedule: schedule.clone(),
+            };
+            runs.extend(schedules.iter().map(run));
+        }
     }
     runs
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 /// Fuzz targets that call the C API.
 const API_TARGETS: [&str; 2] = ["c-interface", "sequences"];
 /// Fuzz targets that parse external text.
-const PARSERS: [&str; 7] = ["json", "profiles", "suppressions", "report", "trace", "faults", "environment"];
+const PARSERS: [&str; 6] = ["json", "profiles", "suppressions", "report", "faults", "environment"];
 
 /// Compiler options for edge counters. They are stable.
 const EDGE_COUNTERS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 \

@@ -1,7 +1,7 @@
 //! `cargo xtask install --prefix DIR`: installs a tree with the layout of a CANN installation.
 
 use crate::files::{copy_tree, place};
-use crate::{python, workspace};
+use crate::{python, sample_layouts, workspace};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,8 @@ pub fn check() -> Result<()> {
                 .collect::<String>(),
         ),
     )?;
-    check_environments(&prefix, &directory)
+    check_environments(&prefix, &directory)?;
+    sample_layouts::check(&prefix, &directory)
 }
 
 /// Fails unless `set_env.sh` and `softacl run` of the installation set the same variables, and a program that uses the

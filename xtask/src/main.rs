@@ -13,6 +13,7 @@ mod install;
 mod miri;
 mod parallel;
 mod python;
+mod sample_layouts;
 mod support;
 mod test;
 mod torch;
@@ -71,7 +72,11 @@ enum Command {
     /// Run the tests that Miri supports; requires a nightly toolchain
     Miri,
     /// Run the PyTorch suite on the unmodified torch_npu; downloads about 3 GB the first time
-    TestTorch,
+    TestTorch {
+        /// Run only the parts whose name contains TEXT: example, suite, checked, programs, segments, reuse
+        #[arg(long, value_name = "TEXT")]
+        filter: Option<String>,
+    },
     /// Build the Python wheel
     Wheel {
         /// Directory to write the wheel into
@@ -150,6 +155,9 @@ enum Command {
         /// Number of random schedules per fixed program
         #[arg(long, value_name = "N", default_value_t = 50)]
         seeds: u32,
+        /// Run the fixed programs in every order instead, up to a low bound
+        #[arg(long, conflicts_with_all = ["without_checker", "sanitizer"])]
+        explore: bool,
         /// Run the fixed programs with a sanitizer: address, thread, undefined or valgrind
         #[arg(long, value_name = "NAME")]
         sanitizer: Option<String>,
@@ -235,7 +243,7 @@ fn main() -> Result<()> {
             failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, max_points, part })
         }
         Command::Miri => miri::run(),
-        Command::TestTorch => torch::test(),
+        Command::TestTorch { filter } => torch::test(filter.as_deref()),
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
         Command::Soak { seconds, hours, build } => {
             let seconds = hours.map_or(seconds, |hours| (hours * 3600.0) as u32);
@@ -254,9 +262,10 @@ fn main() -> Result<()> {
         Command::Examples { seeds } => examples::check(seeds),
         Command::Support { check } => support::write(check),
         Command::Zoo { table: true, check, .. } => zoo::table(check),
-        Command::Zoo { filter, without_checker, seeds, sanitizer, .. } => {
+        Command::Zoo { filter, without_checker, seeds, explore, sanitizer, .. } => {
             let sanitizer = program_sanitizer(sanitizer)?;
-            zoo::run(&zoo::Options { filter, checker: !without_checker && sanitizer.is_none(), seeds, sanitizer })
+            let checker = !without_checker && sanitizer.is_none();
+            zoo::run(&zoo::Options { filter, checker, seeds, explore, sanitizer })
         }
         Command::Architecture { json, write, check } => {
             architecture::run(&architecture::Options { json: json.as_deref(), write, check })

@@ -44,7 +44,10 @@ const STEPS: &[TestStep] = &[
     ("examples, checked", || examples::check(3)),
     ("examples of clients", examples::clients),
     ("examples in Rust", rust_examples),
-    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3, sanitizer: None })),
+    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3, explore: false, sanitizer: None })),
+    ("zoo orders", || {
+        zoo::run(&zoo::Options { filter: None, checker: true, seeds: 0, explore: true, sanitizer: None })
+    }),
     ("fuzz", fuzzing::fuzz_smoke),
     ("simulation", || fuzzing::simulate(15, 1, fuzzing::Build::Plain)),
     ("demo", demo),

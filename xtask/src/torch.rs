@@ -16,49 +16,32 @@ const SCHEDULES: [&str; 6] = ["threads", "early", "late", "random:1", "random:2"
 /// Schedules of the runs under the checker.
 const CHECKED_SCHEDULES: [&str; 4] = ["early", "late", "random:1", "random:2"];
 
+const TESTS: &str = "python/torch/suite.py";
+const OFFLOAD: &str = "examples/clients/pytorch/kv_offload.py";
 const EXAMPLE: &str = "import torch, torch_npu; x = torch.arange(8.).to('npu'); print(x.cpu())";
 const EXAMPLE_OUTPUT: &str = "tensor([0., 1., 2., 3., 4., 5., 6., 7.])";
 
-/// Creates the environment and runs all PyTorch tests.
-pub fn test() -> Result<()> {
+/// A part of the suite.
+type Part = fn(&Suite) -> Result<()>;
+
+/// The parts, by name.
+const PARTS: [(&str, Part); 6] = [
+    ("example", Suite::check_example),
+    ("suite", Suite::check_suite),
+    ("checked", Suite::check_with_checker),
+    ("programs", Suite::check_programs),
+    ("segments", Suite::check_segments),
+    ("reuse", Suite::check_reuse),
+];
+
+/// Creates the environment and runs the PyTorch tests: all parts, or those whose name contains `filter`.
+pub fn test(filter: Option<&str>) -> Result<()> {
+    let is_chosen = |name: &str| filter.is_none_or(|text| name.contains(text));
+    let parts: Vec<_> = PARTS.into_iter().filter(|(name, _)| is_chosen(name)).collect();
+    ensure!(!parts.is_empty(), "no part of the PyTorch tests is named like that");
     let python = environment()?;
     let suite = Suite { softacl: workspace::build_library()?.join("softacl"), python };
-    check_output(&suite.run("run", &[], &["-c", EXAMPLE])?, 0, EXAMPLE_OUTPUT)?;
-    println!("README example passed");
-    check_output(&suite.in_shell()?, 0, EXAMPLE_OUTPUT)?;
-    println!("README example after set_env.sh passed");
-
-    let tests = path("python/torch/suite.py");
-    let offload = path("examples/clients/pytorch/kv_offload.py");
-    for schedule in SCHEDULES {
-        let options = ["--schedule", schedule];
-        check_output(&suite.run("run", &options, &[&tests])?, 0, "tests passed")?;
-        check_output(&suite.run("run", &options, &[&offload])?, 0, "came back")?;
-        println!("{schedule:<10} passed");
-    }
-    for schedule in CHECKED_SCHEDULES {
-        let options = ["--schedule", schedule];
-        check_output(&suite.run("check", &options, &[&tests])?, 0, "softacl check: 0 proven")?;
-        check_output(&suite.run("check", &options, &[&offload])?, 0, "softacl check: 0 proven")?;
-        println!("{schedule:<10} checked, nothing proven");
-    }
-    for program in ["python/torch/refusal.py", "python/torch/processes.py"] {
-        check_output(&suite.run("run", &[], &[&path(program)])?, 0, "")?;
-        println!("{program} passed");
-    }
-    let mut segments = suite.command("run", &[], &[&tests]);
-    segments.env("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True");
-    check_output(&finish(&mut segments)?, 0, "tests passed")?;
-    println!("expandable segments passed");
-
-    let reuse = path("python/torch/early_reuse.py");
-    let found = suite.run("check", &[], &[&reuse])?;
-    check_output(&found, 2, "PROVEN H1  source changed between submit and execution")?;
-    check_output(&found, 2, "early_reuse.py:15 in <module>")?;
-    check_output(&found, 2, "softacl check: 1 proven")?;
-    check_output(&suite.run("check", &[], &[&reuse, "wait"])?, 0, "softacl check: 0 proven")?;
-    println!("early reuse of a pinned tensor is reported, and reuse after a wait is not");
-    Ok(())
+    parts.into_iter().try_for_each(|(_, check)| check(&suite))
 }
 
 /// The `softacl` command and the interpreter with `torch_npu`.
@@ -68,15 +51,64 @@ struct Suite {
 }
 
 impl Suite {
-    fn command(&self, how: &str, options: &[&str], words: &[&str]) -> Command {
-        let mut command = Command::new(&self.softacl);
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if ["SOFTACL_", "ASCEND_", "PYTHON", "PYTORCH_"].iter().any(|start| text.starts_with(start)) {
-                command.env_remove(&name);
-            }
+    /// The example of the README, with `softacl run` and after `set_env.sh --stubs`.
+    fn check_example(&self) -> Result<()> {
+        check_output(&self.run("run", &[], &["-c", EXAMPLE])?, 0, EXAMPLE_OUTPUT)?;
+        println!("README example passed");
+        check_output(&self.in_shell()?, 0, EXAMPLE_OUTPUT)?;
+        println!("README example after set_env.sh passed");
+        Ok(())
+    }
+
+    fn check_suite(&self) -> Result<()> {
+        for schedule in SCHEDULES {
+            let options = ["--schedule", schedule];
+            check_output(&self.run("run", &options, &[&path(TESTS)])?, 0, "tests passed")?;
+            check_output(&self.run("run", &options, &[&path(OFFLOAD)])?, 0, "came back")?;
+            println!("{schedule:<10} passed");
         }
-        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        Ok(())
+    }
+
+    fn check_with_checker(&self) -> Result<()> {
+        for schedule in CHECKED_SCHEDULES {
+            let options = ["--schedule", schedule];
+            check_output(&self.run("check", &options, &[&path(TESTS)])?, 0, "softacl check: 0 proven")?;
+            check_output(&self.run("check", &options, &[&path(OFFLOAD)])?, 0, "softacl check: 0 proven")?;
+            println!("{schedule:<10} checked, nothing proven");
+        }
+        Ok(())
+    }
+
+    fn check_programs(&self) -> Result<()> {
+        for program in ["python/torch/refusal.py", "python/torch/processes.py"] {
+            check_output(&self.run("run", &[], &[&path(program)])?, 0, "")?;
+            println!("{program} passed");
+        }
+        Ok(())
+    }
+
+    fn check_segments(&self) -> Result<()> {
+        let mut segments = self.command("run", &[], &[&path(TESTS)]);
+        segments.env("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True");
+        check_output(&finish(&mut segments)?, 0, "tests passed")?;
+        println!("expandable segments passed");
+        Ok(())
+    }
+
+    fn check_reuse(&self) -> Result<()> {
+        let reuse = path("python/torch/early_reuse.py");
+        let found = self.run("check", &[], &[&reuse])?;
+        check_output(&found, 2, "PROVEN H1  source changed between submit and execution")?;
+        check_output(&found, 2, "early_reuse.py:15 in <module>")?;
+        check_output(&found, 2, "softacl check: 1 proven")?;
+        check_output(&self.run("check", &[], &[&reuse, "wait"])?, 0, "softacl check: 0 proven")?;
+        println!("early reuse of a pinned tensor is reported, and reuse after a wait is not");
+        Ok(())
+    }
+
+    fn command(&self, how: &str, options: &[&str], words: &[&str]) -> Command {
+        let mut command = clean_command(&self.softacl);
         command.arg(how).args(options).arg("--").arg(&self.python).args(words);
         command
     }
@@ -89,13 +121,26 @@ impl Suite {
     fn in_shell(&self) -> Result<(String, Output)> {
         let (_, found) = self.run("run", &[], &["-c", "import os; print(os.environ['ASCEND_HOME_PATH'], end='')"])?;
         let home = String::from_utf8(found.stdout)?;
-        let mut shell = Command::new("bash");
+        let mut shell = clean_command(Path::new("bash"));
         shell
             .args(["-c", "source \"$0/set_env.sh\" --stubs && \"$1\" -c \"$2\"", &home])
             .arg(&self.python)
             .arg(EXAMPLE);
-        finish(shell.env("PYTHONDONTWRITEBYTECODE", "1"))
+        finish(&mut shell)
     }
+}
+
+/// A command without variables that change softacl, the toolkit, Python or PyTorch.
+fn clean_command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if ["SOFTACL_", "ASCEND_", "PYTHON", "PYTORCH_"].iter().any(|start| text.starts_with(start)) {
+            command.env_remove(&name);
+        }
+    }
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command
 }
 
 fn finish(command: &mut Command) -> Result<(String, Output)> {

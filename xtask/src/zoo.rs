@@ -2,7 +2,8 @@
 //!
 //! The buggy program runs under `early`, where its result may be correct by chance, and under `late` with the checker,
 //! which must report exactly the findings of the case. The fixed program runs under `early`, `late` and random
-//! schedules with the checker, which must report nothing. `--without-checker` verifies the output of the programs only.
+//! schedules with the checker, which must report nothing. `--explore` runs the fixed programs in every order, up to a low
+//! bound: none may fail. `--without-checker` verifies the output of the programs only.
 
 mod case;
 mod execute;
@@ -36,6 +37,8 @@ pub struct Options {
     pub checker: bool,
     /// Number of random schedules per fixed program.
     pub seeds: u32,
+    /// Run the fixed programs in every order instead, up to a low bound.
+    pub explore: bool,
     /// Run only the fixed C programs, built with a sanitizer that must report nothing.
     pub sanitizer: Option<Sanitizer>,
 }
@@ -118,9 +121,20 @@ fn plan<'c>(case: &'c Case, options: &Options) -> Vec<CaseRun<'c>> {
     if options.sanitizer.is_some() {
         return ["threads", "early", "late"].map(|schedule| run(Twin::Fixed, schedule, false)).into();
     }
-    let mut runs = vec![run(Twin::Buggy, "early", false), run(Twin::Buggy, "late", false)];
-    if options.checker {
-        runs.push(run(Twin::Buggy, "late", true));
+    if options.explore {
+        // Fault rules delay tasks in real time, and every order would take that time.
+        let takes_time = case.env.contains_key("SOFTACL_FAULTS");
+        return if takes_time { Vec::new() } else { vec![run(Twin::Fixed, execute::EXPLORE, true)] };
+    }
+    let mut runs = Vec::new();
+    match (case.hangs, options.checker) {
+        // A hang is found on every schedule. Without the checker, nothing ends the program.
+        (true, true) => runs.extend(["early", "late", "threads", "random:1"].map(|at| run(Twin::Buggy, at, true))),
+        (true, false) => {}
+        (false, is_checked) => {
+            runs.extend(["early", "late"].map(|schedule| run(Twin::Buggy, schedule, false)));
+            runs.extend(is_checked.then(|| run(Twin::Buggy, "late", true)));
+        }
     }
     runs.push(run(Twin::Fixed, "threads", false));
     let seeds = (1..=options.seeds).map(|seed| format!("random:{seed}"));

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use super::options::{Options, Sanitizer};
 use super::program::Program;
 use crate::files::entries;
+use crate::workspace;
 
 /// Compilers, flags and directories of one invocation of the runner.
 #[derive(Debug)]
@@ -23,6 +24,21 @@ pub struct Toolchain<'o> {
 impl<'o> Toolchain<'o> {
     pub fn new(options: &'o Options, directory: &Path) -> Self {
         Toolchain { options, directory: directory.to_path_buf() }
+    }
+
+    /// The library that `softacl check` preloads.
+    pub fn interposer(&self) -> PathBuf {
+        self.directory.join("libsoftacl_interposer.so")
+    }
+
+    /// Builds the interposer, so that checked programs run as under `softacl check`.
+    pub fn build_interposer(&self) -> Result<()> {
+        let mut sources = entries(&workspace::root().join("crates/cli/interposer"))?;
+        sources.retain(|path| path.extension().is_some_and(|name| name == "c"));
+        let mut command = Command::new("gcc");
+        command.args(["-std=gnu11", "-O2", "-fno-builtin", "-shared", "-fPIC", "-fvisibility=hidden"]);
+        command.args(sources).arg("-o").arg(self.interposer()).arg("-ldl");
+        workspace::run(&mut command)
     }
 
     /// Returns the path of a program's binary.

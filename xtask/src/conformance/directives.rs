@@ -10,19 +10,38 @@ pub const ALL_SOCS: [&str; 6] = ["Ascend910B", "Ascend910C", "Ascend950", "Ascen
 const MORE_SCHEDULES: [&str; 4] = ["early", "late", "random:1", "random:2"];
 
 /// Attachment of the chip: endpoint (EP), root complex (RC) or control CPU (CPU).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    #[default]
     Ep,
     Rc,
     Cpu,
+}
+
+impl Form {
+    fn named(name: &str) -> Result<Form> {
+        Ok(match name {
+            "EP" => Form::Ep,
+            "RC" => Form::Rc,
+            "CPU" => Form::Cpu,
+            _ => bail!("form: {name} is none of EP, RC and CPU"),
+        })
+    }
+
+    /// The value of `SOFTACL_FORM`. `None` for the default.
+    pub fn variable(self) -> Option<&'static str> {
+        match self {
+            Form::Ep => None,
+            Form::Rc => Some("RC"),
+            Form::Cpu => Some("CPU"),
+        }
+    }
 }
 
 /// Parsed directives of one program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Directives {
     pub socs: Vec<String>,
-    pub form: Form,
+    pub forms: Vec<Form>,
     pub environment: Vec<(String, String)>,
     pub all_schedules: bool,
     pub softacl_only: bool,
@@ -63,7 +82,8 @@ impl Directives {
 ///
 /// Fails on an unknown directive, so that a typo cannot silently skip a run.
 pub fn parse(text: &str) -> Result<Directives> {
-    let mut directives = Directives { socs: ALL_SOCS.map(String::from).to_vec(), ..Directives::default() };
+    let socs = ALL_SOCS.map(String::from).to_vec();
+    let mut directives = Directives { socs, forms: vec![Form::Ep], ..Directives::default() };
     for line in text.lines().take_while(|line| line.starts_with("//")) {
         let body = line.trim_start_matches('/').trim();
         let (key, value) = body.split_once(':').map_or((body, ""), |(key, value)| (key.trim(), value.trim()));
@@ -75,9 +95,7 @@ pub fn parse(text: &str) -> Result<Directives> {
                     ensure!(ALL_SOCS.contains(&soc.as_str()), "unknown product {soc}");
                 }
             }
-            "form" if value == "RC" => directives.form = Form::Rc,
-            "form" if value == "CPU" => directives.form = Form::Cpu,
-            "form" if value == "EP" => directives.form = Form::Ep,
+            "form" => directives.forms = value.split_whitespace().map(Form::named).collect::<Result<_>>()?,
             "env" => {
                 let Some((name, value)) = value.split_once('=') else {
                     bail!("env: NAME=VALUE expected, found {value:?}")
@@ -100,7 +118,8 @@ pub fn parse(text: &str) -> Result<Directives> {
         }
     }
     ensure!(!directives.socs.is_empty(), "soc: product names expected");
-    if directives.form != Form::Ep {
+    ensure!(!directives.forms.is_empty(), "form: EP, RC or CPU expected");
+    if directives.forms != [Form::Ep] {
         let boards = directives.socs.iter().all(|soc| soc == "Ascend310B" || soc == "Ascend310P");
         ensure!(boards, "form: RC and CPU require Ascend310B or Ascend310P");
     }
@@ -121,17 +140,17 @@ mod tests {
         let directives = parse("/* a program */\n#include \"../expect.h\"\n").unwrap();
         assert_eq!(directives.socs, ALL_SOCS);
         assert_eq!(directives.schedules(), [None]);
-        assert_eq!(directives.form, Form::Ep);
+        assert_eq!(directives.forms, [Form::Ep]);
     }
 
     #[test]
     fn all_directives_are_parsed() {
-        let text = "// soc: Ascend310B Ascend310P\n// form: RC\n// env: A=1\n// env: B=x=y\n// schedules: all\n\
+        let text = "// soc: Ascend310B Ascend310P\n// form: RC CPU\n// env: A=1\n// env: B=x=y\n// schedules: all\n\
                     // softacl-only\n// expects: M1 C2\n// must-find: H3\n// requires-feature: operators\n\
                     // sanitize: none (crashes)\nint x;\n// soc: nonsense\n";
         let directives = parse(text).unwrap();
         assert_eq!(directives.socs, ["Ascend310B", "Ascend310P"]);
-        assert_eq!(directives.form, Form::Rc);
+        assert_eq!(directives.forms, [Form::Rc, Form::Cpu]);
         assert_eq!(directives.environment, [("A".into(), "1".into()), ("B".into(), "x=y".into())]);
         assert_eq!(directives.schedules().len(), 5);
         assert!(directives.softacl_only && directives.no_sanitizer);
@@ -145,6 +164,7 @@ mod tests {
         assert!(parse("// socs: all\n").is_err());
         assert!(parse("// soc: Ascend999\n").is_err());
         assert!(parse("// soc: all\n// form: RC\n").is_err());
+        assert!(parse("// soc: Ascend310B\n// form: PC\n").is_err());
         assert!(parse("// env: NOVALUE\n").is_err());
         assert!(parse("// schedules: some\n").is_err());
         assert!(parse("// expects:\n").is_err());

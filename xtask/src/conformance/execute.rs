@@ -26,12 +26,13 @@ const SLOW_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum time that one polling interval adds to the measured duration.
 const MAX_POLL_TIME: Duration = Duration::from_millis(100);
 
-/// A program, with the product and the schedule to run it on.
+/// A program, with the product, its form and the schedule to run it on.
 #[derive(Debug)]
 pub struct ProgramRun<'p> {
     pub program: &'p Program,
     /// `None` on a card.
     pub soc: Option<String>,
+    pub form: Form,
     pub schedule: Option<String>,
 }
 
@@ -57,7 +58,7 @@ impl RunOutcome {
 impl ProgramRun<'_> {
     pub fn title(&self) -> String {
         let mut title = format!("FAILED {}", self.program.label());
-        for part in [self.soc.as_deref(), self.schedule.as_deref()].into_iter().flatten() {
+        for part in [self.soc.as_deref(), self.form.variable(), self.schedule.as_deref()].into_iter().flatten() {
             title.push(' ');
             title.push_str(part);
         }
@@ -68,10 +69,11 @@ impl ProgramRun<'_> {
         let output = toolchain.directory.join("output");
         fs::create_dir_all(&output).with_context(|| format!("creating {}", output.display()))?;
         let name = format!(
-            "{}-{}-{}-{}.txt",
+            "{}-{}-{}-{}-{}.txt",
             self.program.topic,
             self.program.name,
             self.soc.as_deref().unwrap_or("card"),
+            self.form.variable().unwrap_or("EP"),
             self.schedule.as_deref().unwrap_or("threads").replace(':', "-")
         );
         let reports = output.join(format!("{name}.reports"));
@@ -83,6 +85,7 @@ impl ProgramRun<'_> {
             fs::create_dir_all(&reports).with_context(|| format!("creating {}", reports.display()))?;
             match observer {
                 Observer::Checker(_) => {
+                    variables.push(("LD_PRELOAD".into(), toolchain.interposer().into()));
                     variables.push(("SOFTACL_CHECK".into(), "1".into()));
                     variables.push(("SOFTACL_CHECK_DIR".into(), reports.clone().into()));
                 }
@@ -154,10 +157,8 @@ impl ProgramRun<'_> {
         if let Some(soc) = &self.soc {
             variables.push(("SOFTACL_SOC".into(), soc.into()));
         }
-        match self.program.directives.form {
-            Form::Ep => {}
-            Form::Rc => variables.push(("SOFTACL_FORM".into(), "RC".into())),
-            Form::Cpu => variables.push(("SOFTACL_FORM".into(), "CPU".into())),
+        if let Some(form) = self.form.variable() {
+            variables.push(("SOFTACL_FORM".into(), form.into()));
         }
         if let Some(schedule) = &self.schedule {
             variables.push(("SOFTACL_SCHEDULE".into(), schedule.into()));

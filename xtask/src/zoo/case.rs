@@ -10,9 +10,9 @@ use serde::Deserialize;
 use crate::files::{entries, last_part};
 
 /// Findings that the checker can report. Each must have a case.
-pub const FINDINGS: [&str; 28] = [
+pub const FINDINGS: [&str; 31] = [
     "H1", "H2", "H3", "S1", "S2", "S3", "L1", "L2", "L3", "L4", "C1", "C2", "C3", "K1", "P1", "B1", "B2", "B3", "B4",
-    "B5", "A1", "A2", "M1", "M2", "U1", "O1", "D1", "R1",
+    "B5", "A1", "A2", "M1", "M2", "U1", "O1", "D1", "R1", "W1", "W2", "I1",
 ];
 
 /// Default schedules of the fixed program, in addition to random ones.
@@ -45,6 +45,11 @@ pub struct Case {
     /// Schedules of the fixed program, in addition to random ones.
     #[serde(default = "default_schedules")]
     pub schedules: Vec<String>,
+    /// True if the buggy program hangs until the checker ends it. It then has no verdict, and runs only checked.
+    #[serde(default)]
+    pub hangs: bool,
+    /// Seconds after which the checker stops the buggy program.
+    pub timeout: Option<u64>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     #[serde(skip)]
