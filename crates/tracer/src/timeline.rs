@@ -175,7 +175,11 @@ impl Timeline {
             let interval = Interval { start: ns, end: self.end };
             match event {
                 TraceEvent::Entered(function) => open.push(Call { thread, function, interval, code: 0, blocked_ns: 0 }),
-                TraceEvent::Exited(code) => self.calls.extend(open.pop().map(|call| call.until(ns, code))),
+                TraceEvent::Exited(code) => {
+                    // The end of an access may be beyond the limit, that of its call never is: it completes a record.
+                    self.accesses.extend(access.take().map(|access| access.until(ns, code == 0)));
+                    self.calls.extend(open.pop().map(|call| call.until(ns, code)));
+                }
                 TraceEvent::Blocked(time) => {
                     if let Some(call) = open.last_mut() {
                         call.blocked_ns += time;
@@ -291,5 +295,27 @@ impl BlockingAccess {
     /// Returns the access as ended at `end`.
     fn until(self, end: u64, is_done: bool) -> BlockingAccess {
         BlockingAccess { interval: Interval { end, ..self.interval }, is_done, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Log;
+
+    #[test]
+    fn access_whose_end_is_beyond_the_limit_ends_with_its_call() {
+        let log = Log::new(2, None).unwrap();
+        log.enter(TextId(0));
+        log.write([TraceEvent::AccessStarted(TextId(1))]);
+        assert!(log.write([TraceEvent::AccessFinished(true)]).is_none(), "the limit is reached");
+        log.exit(0);
+        let mut snapshot = log.read().unwrap();
+        snapshot.threads[0].records.push(TimedEvent { ns: u64::MAX, event: TraceEvent::Marked(TextId(2)) });
+        let timeline = Timeline::of(snapshot);
+        let ([call], [access]) = (timeline.calls.as_slice(), timeline.accesses.as_slice()) else {
+            panic!("{timeline:?}");
+        };
+        assert_eq!((access.interval.end, access.is_done), (call.interval.end, true));
     }
 }
