@@ -203,8 +203,7 @@ impl Checker {
     /// Checks the `failIndex` of a failed batch copy (B3).
     pub fn batch_failed(&self, is_untouched: bool) {
         let mut state = self.state();
-        let operation =
-            state.operation(NewOperation { name: "call", at: None, touches: &[], captured: None }, self.start);
+        let operation = state.operation(NewOperation { name: "call", ..NewOperation::default() }, self.start);
         state.check_fail_index(is_untouched, &operation);
     }
 
@@ -225,7 +224,7 @@ impl Checker {
     }
 
     pub(crate) fn host_operation(&self, state: &mut State, name: &'static str, touches: &[Touch]) -> Arc<Operation> {
-        state.operation(NewOperation { name, at: None, touches, captured: None }, self.start)
+        state.operation(NewOperation { name, touches, ..NewOperation::default() }, self.start)
     }
 
     /// Retires the tasks that the host clock includes, after it advanced.

@@ -86,7 +86,13 @@ impl Observer for Checker {
         let state = &mut *guarded;
         let guard = self.guard();
         let operation = state.operation(
-            NewOperation { name: task.kind.name(), at: Some(task.at), touches: task.touches, captured: task.captured },
+            NewOperation {
+                name: task.kind.name(),
+                label: task.label,
+                at: Some(task.at),
+                touches: task.touches,
+                captured: task.captured,
+            },
             self.start,
         );
         state.record_order(task, &operation);

@@ -27,6 +27,8 @@ pub(crate) struct Operation {
     /// Position in the global order of operations.
     pub(crate) sequence: u64,
     pub(crate) name: &'static str,
+    /// The name of the kernel, if the operation is one.
+    pub(crate) label: Option<Box<str>>,
     pub(crate) function: Option<&'static str>,
     pub(crate) at: Option<StreamPosition>,
     /// The captured call that the task repeats.
@@ -76,6 +78,7 @@ impl Operation {
         Operation {
             sequence,
             name,
+            label: None,
             function,
             at,
             captured_by: None,
@@ -161,10 +164,14 @@ impl Operation {
         let entries = self.touches.iter().filter(|touch| touch.mode == Mode::Write).count();
         // Only the first byte of a host access is known.
         let is_bare = self.touches.is_empty() || [HOST_READ, HOST_WRITE].contains(&self.name);
+        let name = match &self.label {
+            Some(label) => format!("{} {label}", self.name),
+            None => self.name.to_owned(),
+        };
         match (is_bare, entries) {
-            (true, _) => self.name.to_owned(),
-            (false, 0..=1) => format!("{} of {} bytes", self.name, self.bytes()),
-            (false, _) => format!("{} of {} bytes in {entries} pieces", self.name, self.bytes()),
+            (true, _) => name,
+            (false, 0..=1) => format!("{name} of {} bytes", self.bytes()),
+            (false, _) => format!("{name} of {} bytes in {entries} pieces", self.bytes()),
         }
     }
 

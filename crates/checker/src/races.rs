@@ -424,6 +424,7 @@ mod tests {
     fn copy(checker: &Checker, at: StreamPosition, mode: Mode) {
         let touches = [Touch { address: 1 << 41, len: 64, mode }];
         checker.submitted(&Submitted {
+            label: None,
             at,
             device: 0,
             kind: TaskKind::Copy,

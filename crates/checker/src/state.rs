@@ -251,8 +251,11 @@ impl StreamProgress {
 }
 
 /// Input of [`State::operation`].
+#[derive(Default)]
 pub(crate) struct NewOperation<'a> {
     pub(crate) name: &'static str,
+    /// The name of the kernel, if the operation is one.
+    pub(crate) label: Option<&'a str>,
     pub(crate) at: Option<StreamPosition>,
     pub(crate) touches: &'a [Touch],
     /// Number of the captured call that the task repeats.
@@ -282,8 +285,9 @@ impl State {
         function: Option<&'static str>,
         time: f64,
     ) -> Arc<Operation> {
-        let NewOperation { name, at, touches, captured } = new;
+        let NewOperation { name, at, touches, captured, label } = new;
         let mut operation = Operation::new(sequence, name, function, at, thread, touches, backtrace, time);
+        operation.label = label.map(Box::from);
         operation.captured_by = captured.and_then(|number| self.captures.get(&number).cloned());
         let launched = at.filter(|_| !self.launches.is_empty());
         operation.launch = launched.and_then(|at| self.launches.get(&at.stream).copied());

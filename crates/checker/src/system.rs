@@ -76,7 +76,7 @@ impl Checker {
         if registered.is_empty() {
             return;
         }
-        let new = NewOperation { name: "release", at: None, touches: &[], captured: None };
+        let new = NewOperation { name: "release", ..NewOperation::default() };
         let backtrace = RawBacktrace::capture_outside_call();
         let time = micros(self.start);
         let operation = state.operation_at(next_sequence(), new, backtrace, thread(), Some(function), time);

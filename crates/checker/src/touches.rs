@@ -160,7 +160,7 @@ impl State {
             AccessType::LeftOpen => (LEFT_OPEN, None),
         };
         let ranges: Vec<Touch> = mode.map(|mode| Touch { address, len: 1, mode }).into_iter().collect();
-        let new = NewOperation { name, at: None, touches: &ranges, captured: None };
+        let new = NewOperation { name, touches: &ranges, ..NewOperation::default() };
         let operation = self.operation_at(sequence, new, backtrace, thread, call, time);
         let hits = if mode.is_some() { self.hits(address, function, sequence) } else { Vec::new() };
         for (copy, hit) in hits {

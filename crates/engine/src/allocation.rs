@@ -7,6 +7,7 @@ use crate::caller::Caller;
 use crate::keys::StreamPoint;
 use crate::machine::Machine;
 use crate::observer::Advisory;
+use crate::task::kernel;
 use softacl_errors::{Error, MemoryPool, Result, fail};
 use softacl_memory::bytes;
 use softacl_memory::extent::PAGE;
@@ -220,15 +221,15 @@ impl Caller<'_> {
         self.machine.check_peers(device, peer as u32)
     }
 
-    /// The address at which host code that stands in for a kernel can access device memory.
+    /// The address at which the code of a kernel, or a host function that stands in for one, can access device memory or
+    /// pinned host memory.
     pub fn host_view(&self, address: usize, size: usize) -> Result<usize> {
-        let resolved = self.machine.memory.finder().find("viewed", address)?;
-        if !resolved.place.is_device() {
-            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
+        let view = self.machine.host_view(address, size)?;
+        // The ranges of a kernel declare what its code does with the view.
+        if !kernel::is_running() && self.machine.memory.device_of_mapped(address).is_some() {
+            self.machine.advise(|| Advisory::Viewed { address, len: size });
         }
-        resolved.covers("viewed", size)?;
-        self.machine.advise(|| Advisory::Viewed { address, len: size });
-        Ok(resolved.reach)
+        Ok(view)
     }
 }
 
@@ -246,6 +247,17 @@ const POISON: u8 = 0xa5;
 const MAX_POISONED: usize = 16 << 20;
 
 impl Machine {
+    /// The address at which the code of a kernel can access device memory or pinned host memory. Its ranges declare what
+    /// it does there, so the view is not reported to observers.
+    pub fn host_view(&self, address: usize, size: usize) -> Result<usize> {
+        let resolved = self.memory.finder().find("viewed", address)?;
+        if resolved.place == MemoryKind::Pageable {
+            return fail(Error::NotDeviceMemory { address, kind: resolved.describe() });
+        }
+        resolved.covers("viewed", size)?;
+        Ok(resolved.reach)
+    }
+
     /// Allocates memory of a device. If none is left, its pools first release what they retain.
     pub(crate) fn allocate_on(&self, device: u32, size: usize) -> Result<usize> {
         self.check_not_lost(i64::from(device))?;

@@ -264,6 +264,7 @@ fn transfer_kind(task: &Task) -> Option<(TaskKind, usize)> {
         Move::Fill { len, .. } => (TaskKind::Fill, *len),
         Move::FillWords { count, .. } => (TaskKind::Fill, 4 * count),
         Move::Random(random) => (TaskKind::Fill, random.len()),
+        Move::Kernel(kernel) => (TaskKind::Kernel, kernel.bytes()),
         Move::Reduce(reduction) => (TaskKind::Reduce, reduction.len),
         Move::Rearrange(rearranged) => (TaskKind::Copy, rearranged.ranges()[1].iter().map(|(_, len)| len).sum()),
         _ => return None,

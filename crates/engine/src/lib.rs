@@ -14,6 +14,7 @@
 //! | `context`, `stream`, `event`, `notify`, `value`, `host` | the objects of the API, and host functions |
 //! | `allocation`, `pool`, `virtual_memory`, `ipc` | memory that the program requests |
 //! | `copy` | requests of every copy call: validated here and nowhere else |
+//! | `kernel` | requests to run code on declared ranges |
 //! | `task` | what a stream does: moves and controls |
 //! | `graph` | captured work that can run again |
 //! | `executor`, `schedule`, `order` | when tasks run: on worker threads, or step by step |
@@ -35,6 +36,7 @@ mod hooks;
 mod host;
 mod injection;
 mod ipc;
+mod kernel;
 mod keys;
 mod last_task;
 mod machine;
@@ -72,6 +74,7 @@ pub use {
         GraphDescription, Group, StepDescription,
     },
     hooks::{DeviceChange, DeviceHook, Hooks, NamedHooks, StreamChange, StreamHook},
+    kernel::KernelRequest,
     keys::{ConditionKey, ContextKey, EventKey, GraphKey, GroupKey, NotifyKey, PartKey, PoolKey, StreamKey},
     machine::{Config, Machine, Observation},
     managed::{Advice, Hints as ManagedHints, ManagedLocation},
@@ -81,6 +84,7 @@ pub use {
     schedule::Schedule,
     stream::{StreamOptions, StreamSettings, calls::LOWEST_PRIORITY},
     task::external_wait::ValueCondition,
+    task::kernel::{KernelCode, Ranges as KernelRanges},
     task::random::{Distribution, Parameter as RandomParameter, RandomElement},
     thread::start as start_thread,
     virtual_memory::{AccessGrant, PhysicalRequest},

@@ -12,13 +12,13 @@ macro_rules! code_table {
                 use Error::*;
                 match self {
                     $($variants => $code,)+
-                    Injected { code, .. } => *code,
+                    Injected { code, .. } | Kernel { code, .. } => *code,
                     Entry { error, .. } => error.code(),
                 }
             }
         }
 
-        /// Every code that [`Error::code`] can return. Injected errors can carry any other code as well.
+        /// Every code that [`Error::code`] can return. Injected errors and kernels can return any other code as well.
         pub const RETURNED_CODES: &[Code] = &[$($code),+];
     };
 }

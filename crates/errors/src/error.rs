@@ -221,6 +221,9 @@ pub enum Error {
     DeviceTask(String),
     #[error("a task of a graph failed with {code}: {cause}", code = .0.code(), cause = .0)]
     InGraph(Box<Error>),
+    /// A kernel returned a code other than 0.
+    #[error("kernel {name} failed with {code}")]
+    Kernel { name: String, code: Code },
     #[error("{what}")]
     Injected { code: Code, what: String },
     #[error("the runtime could not be set up: {0}")]

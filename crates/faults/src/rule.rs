@@ -32,7 +32,7 @@ const MAX_LISTED: usize = 5;
 pub enum InjectionPoint {
     /// Calls of a function. A `*` at the end of the name stands for any suffix.
     Call(String),
-    /// Submits of tasks that move bytes.
+    /// Submits of tasks that access memory.
     Task(TaskKind),
     /// Allocations of device memory.
     Allocation,
@@ -42,7 +42,7 @@ pub enum InjectionPoint {
     System(Resource),
 }
 
-/// Kinds of tasks that move bytes.
+/// Kinds of tasks that access memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskKind {
     Any,
@@ -51,6 +51,7 @@ pub enum TaskKind {
     Plane,
     Fill,
     Reduce,
+    Kernel,
 }
 
 /// A system resource that a rule can refuse.
@@ -68,13 +69,14 @@ pub enum Resource {
 }
 
 /// The words for injection points other than functions.
-pub const POINTS: [(&str, InjectionPoint); 13] = [
+pub const POINTS: [(&str, InjectionPoint); 14] = [
     ("task", InjectionPoint::Task(TaskKind::Any)),
     ("copy", InjectionPoint::Task(TaskKind::Copy)),
     ("batch", InjectionPoint::Task(TaskKind::Batch)),
     ("plane", InjectionPoint::Task(TaskKind::Plane)),
     ("fill", InjectionPoint::Task(TaskKind::Fill)),
     ("reduce", InjectionPoint::Task(TaskKind::Reduce)),
+    ("kernel", InjectionPoint::Task(TaskKind::Kernel)),
     ("allocation", InjectionPoint::Allocation),
     ("link", InjectionPoint::Link),
     ("mmap", InjectionPoint::System(Resource::Map)),

@@ -62,7 +62,7 @@ fn error_has_column_and_allowed_words() {
     let expectations = [
         ("aclrtMallok=207001", 1, "there is no function aclrtMallok"),
         ("cpoy=lost", 1, "neither a function of the API (acl...) nor one of task, copy"),
-        ("cpoy=lost", 1, "reduce, allocation, link, mmap, memfd, mprotect, thread, buffer; did you mean copy?"),
+        ("cpoy=lost", 1, "reduce, kernel, allocation, link, mmap, memfd, mprotect, thread, buffer; did you mean copy?"),
         ("alcrtMalloc=207001", 1, "; did you mean aclrtMalloc?"),
         ("=207001", 1, "a function of the API, or one of task"),
         ("aclrt*alloc=207001", 6, "only at the end of a name"),

@@ -169,6 +169,9 @@ impl Observer for Tracer {
                 self.log.submit(submitted, transfer);
             }
         }
+        if let Some(label) = task.label {
+            self.marked(&Mark::Label { at: task.at, text: label });
+        }
     }
 
     fn launched(&self, graph_streams: &[u32], join: Option<StreamPosition>) {

@@ -44,6 +44,7 @@ fn submit(checker: &Checker, sequence: u64, sources: &[(usize, usize)]) {
     let touches: Vec<Touch> =
         sources.iter().map(|(address, len)| Touch { address: *address, len: *len, mode: Mode::Read }).collect();
     checker.submitted(&Submitted {
+        label: None,
         at: StreamPosition { stream: 1, sequence },
         device: 0,
         kind: TaskKind::Copy,
@@ -229,6 +230,7 @@ fn change_behind_function(run_function: impl Fn(&Checker, StreamPosition, &Atomi
     let (pinned, is_changed) = (Pinned::new(16), AtomicBool::new(false));
     let at = StreamPosition { stream: 1, sequence: 1 };
     pinned.checker.submitted(&Submitted {
+        label: None,
         at,
         device: 0,
         kind: TaskKind::HostFunction,

@@ -186,6 +186,7 @@ impl Machine {
                 alone(span)
             }
             Move::Random(random) => random.run(),
+            Move::Kernel(kernel) => kernel.run(),
         }
     }
 

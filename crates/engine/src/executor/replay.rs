@@ -16,6 +16,7 @@ use crate::machine::Machine;
 use crate::observer::{Function, Mode};
 use crate::order::{Actor, Footprint, Step};
 use crate::task::external_wait::{ExternalWait, WaitCondition};
+use crate::task::kernel;
 use crate::task::moves::Move;
 use crate::task::{Control, Task, Waited};
 use softacl_sync::facade::{Ordering, lock};
@@ -78,7 +79,12 @@ impl Machine {
         }
     }
 
+    /// The replayed order. `None` while the current thread runs the code of a kernel: its calls belong to the step of
+    /// the kernel, and the thread holds the turn.
     fn replayed(&self) -> Option<(&Arc<Stepper>, &Replayed)> {
+        if kernel::is_running() {
+            return None;
+        }
         match &self.executor {
             Executor::Stepped(stepper) => stepper.replayed.as_ref().map(|replayed| (stepper, replayed)),
             Executor::Threads(_) => None,
@@ -131,6 +137,8 @@ impl Machine {
             Task::Move(Move::WriteValue { target, .. }) => {
                 footprint.touches.push(self.memory.touch(*target, size_of::<u64>(), Mode::Write));
             }
+            // A kernel that declares no range may access any memory.
+            Task::Move(Move::Kernel(kernel)) if kernel.ranges.is_empty() => footprint.is_global = true,
             Task::Move(_) => {}
             Task::Control(control) => self.add_control(&mut footprint, control),
         }

@@ -20,6 +20,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     Other,
+    Kernel,
     EventRecord,
     EventWait,
     EventReset,
@@ -271,6 +272,7 @@ fn entry_kind(step: &Step) -> EntryKind {
         Step::Work(node) => match node.kind() {
             TaskKind::ValueWrite => EntryKind::ValueWrite,
             TaskKind::ValueWait => EntryKind::ValueWait,
+            TaskKind::Kernel => EntryKind::Kernel,
             _ => EntryKind::Other,
         },
         Step::Record(_) | Step::SetEvent(_) | Step::SetLocal(_) => EntryKind::EventRecord,

@@ -67,6 +67,7 @@ impl Machine {
             device,
             kind: task.kind(),
             touches,
+            label: task.label().as_deref(),
             captured: match control {
                 Some(Control::Node { node, .. }) => Some(node.number()),
                 _ => None,

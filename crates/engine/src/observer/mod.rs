@@ -41,6 +41,8 @@ pub struct Submitted<'a> {
     /// The kind of the task. A step of a graph has the kind of its content.
     pub kind: TaskKind,
     pub touches: &'a [Touch],
+    /// The name of the kernel, if the task is one.
+    pub label: Option<&'a str>,
     /// The captured call that a step of a graph repeats.
     pub captured: Option<u64>,
     /// How the tasks behind a host function are ordered with it. `None` for other tasks and for steps of graphs.

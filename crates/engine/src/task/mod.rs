@@ -5,6 +5,7 @@
 
 pub(crate) mod descriptor;
 pub(crate) mod external_wait;
+pub(crate) mod kernel;
 pub(crate) mod kind;
 pub(crate) mod moves;
 pub(crate) mod random;
@@ -195,6 +196,15 @@ impl Task {
                 node.current().map_or_else(|_| Vec::new(), |content| content.with_task(|task| task.accesses(memory)))
             }
             Task::Control(_) => Vec::new(),
+        }
+    }
+
+    /// The name of the kernel, if the task is one.
+    pub(crate) fn label(&self) -> Option<Arc<str>> {
+        match self {
+            Task::Move(Move::Kernel(kernel)) => Some(Arc::clone(&kernel.name)),
+            Task::Control(Control::Node { node, .. }) => node.content().with_task(Task::label),
+            _ => None,
         }
     }
 

@@ -1,10 +1,11 @@
-//! Moves: tasks that read or write memory, and nothing else.
+//! Moves: tasks that read or write memory, and nothing else. All but kernels only move bytes.
 //!
 //! The arguments of a move were validated before it was created. What can still fail is what the device finds when the
 //! move runs: the contents of descriptors, and pages that are no longer mapped.
 
 use crate::executor::spans::Spans;
 use crate::task::descriptor::{DescriptorForm, Indirect, described};
+use crate::task::kernel::Kernel;
 use crate::task::kind::TaskKind;
 use crate::task::random::RandomTask;
 use softacl_errors::{Error, Result};
@@ -13,8 +14,9 @@ use softacl_memory::bytes::rearrange::Rearrangement;
 use softacl_memory::bytes::reduce::{Element, ReduceOp};
 use softacl_memory::bytes::{self, AccessFault, Span};
 use softacl_memory::touch::{Mode, Touch};
+use std::sync::Arc;
 
-/// A task that moves bytes.
+/// A task that reads or writes memory.
 #[derive(Debug)]
 pub(crate) enum Move {
     Copy(Span),
@@ -47,6 +49,8 @@ pub(crate) enum Move {
     Indirect(Box<Indirect>),
     /// Fills memory with random numbers.
     Random(Box<RandomTask>),
+    /// Runs code of the program on declared ranges.
+    Kernel(Arc<Kernel>),
     /// Writes a value that streams may wait for.
     WriteValue {
         target: usize,
@@ -74,6 +78,7 @@ impl Move {
             Move::WriteValue { target, .. } => meets(*target, size_of::<u64>()),
             Move::Reduce(reduction) => meets(reduction.target, reduction.len) || meets(reduction.source, reduction.len),
             Move::Random(random) => meets(random.target, random.len()),
+            Move::Kernel(kernel) => kernel.touches(start, len),
             Move::Rearrange(rearranged) => rearranged.plan.extents().iter().any(|(at, size)| meets(*at, *size)),
             Move::Described { .. } | Move::Indirect(_) => false,
         }
@@ -101,6 +106,7 @@ impl Move {
             Move::Described { .. } => TaskKind::DescriptorCopy,
             Move::Indirect(_) => TaskKind::IndirectCopy,
             Move::Random(_) => TaskKind::RandomNumbers,
+            Move::Kernel(_) => TaskKind::Kernel,
             Move::WriteValue { .. } => TaskKind::ValueWrite,
         }
     }
@@ -137,6 +143,7 @@ impl Move {
                 span.iter().flat_map(|span| memory.touches_of(span)).chain(own).collect()
             }
             Move::Random(random) => vec![memory.touch(random.target, random.len(), Mode::Write)],
+            Move::Kernel(kernel) => kernel.accesses(memory),
             // No ranges: values order streams, so concurrent writes and reads are their purpose.
             Move::WriteValue { .. } => Vec::new(),
         }
@@ -160,6 +167,7 @@ impl Move {
             Move::Described { descriptor, form } => Move::Described { descriptor: *descriptor, form: *form },
             Move::Indirect(indirect) => Move::Indirect(indirect.clone()),
             Move::Random(random) => Move::Random(random.clone()),
+            Move::Kernel(kernel) => Move::Kernel(Arc::clone(kernel)),
             Move::WriteValue { target, value } => Move::WriteValue { target: *target, value: *value },
         })
     }

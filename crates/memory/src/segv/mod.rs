@@ -24,6 +24,6 @@ mod registers;
 mod signals;
 
 pub use address_space::{AddressSpace, Domain, FaultAction, PageGuard};
-pub use guard::{FaultGuard, enter};
+pub use guard::{FaultGuard, enter, enter_often};
 pub use handler::{ensure_guarding, ensure_installed, reinstall_handlers, set_on_fatal};
 pub use program::{is_readable, try_read, try_read_c_str, try_write};
