@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /**
- * Returns the address through which host code may read and write device memory. Intended for a
- * host function that stands in for a kernel:
+ * Returns the address through which host code may read and write device memory or pinned host memory. Intended for the
+ * code of a kernel (softaclLaunchKernel), and for a host function that stands in for one:
  *
  *     static void doubleAll(void *p) {            // runs in stream order, on a host thread
  *         struct Args *a = p;
@@ -29,9 +29,56 @@ extern "C" {
  * and do not free it.
  *
  *   100000   devPtr or hostPtr NULL
- *   107000   the range is not inside one live device allocation
+ *   107000   the range is not inside one live allocation of device memory or pinned host memory
  */
 ACL_FUNC_VISIBILITY aclError softaclHostView(void *devPtr, size_t size, void **hostPtr);
+
+/** Accesses of a kernel to a range. */
+enum { SOFTACL_READ = 1, SOFTACL_WRITE = 2 };
+
+/** Bytes that a kernel accesses, in device memory or in host memory. */
+typedef struct softaclRange {
+    void *ptr;
+    size_t size;
+    uint32_t access; /**< SOFTACL_READ, SOFTACL_WRITE, or both */
+} softaclRange;
+
+/** The code of a kernel. Returns 0, or the code of an error. */
+typedef int (*softaclKernelFunction)(void *argument);
+
+/** Releases the argument of a kernel. */
+typedef void (*softaclKernelRelease)(void *argument);
+
+/**
+ * Queues a kernel: `function(argument)` runs in the order of the stream, on any thread, as a task that reads and writes
+ * the given ranges. Kernels of two streams run at the same time. In a capture, every run of the graph runs the kernel.
+ *
+ *     static int scale(void *p) {
+ *         struct Args *a = p;
+ *         void *view;
+ *         if (softaclHostView(a->dev, a->n * sizeof(float), &view) != ACL_SUCCESS) return 507015;
+ *         for (size_t i = 0; i < a->n; i++) ((float *)view)[i] *= 2;
+ *         return 0;
+ *     }
+ *     softaclRange range = {a->dev, a->n * sizeof(float), SOFTACL_READ | SOFTACL_WRITE};
+ *     softaclLaunchKernel(stream, scale, a, free, &range, 1, "scale");
+ *
+ * The function reads and writes memory, through softaclHostView, and nothing else: it must not wait, and of this API it
+ * may call only softaclHostView. The checker judges the ranges like those of a copy. A code other than 0 fails the
+ * stream: the next wait returns it, with the name of the kernel.
+ *
+ * @param stream    the stream; NULL is the default stream of the current context
+ * @param release   called exactly once, when the kernel cannot run again, also if this call fails; NULL for nothing
+ * @param ranges    what the function reads and writes, copied by the call; NULL if `count` is 0. Each range lies in one
+ *                  allocation, of the device of the stream, of a peer that it may access, or in host memory
+ * @param name      name for messages, findings and timelines, copied by the call
+ *
+ *   100000   function or name NULL, ranges NULL with a count, an access that does not exist
+ *   107000   a range is not inside one live allocation
+ */
+ACL_FUNC_VISIBILITY aclError softaclLaunchKernel(void *stream, softaclKernelFunction function, void *argument,
+                                                 softaclKernelRelease release, const softaclRange *ranges,
+                                                 size_t count, const char *name);
 
 /**
  * Returns the errors of failed tasks that no wait has returned, of live and of destroyed streams. A test

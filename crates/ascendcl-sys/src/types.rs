@@ -20,6 +20,11 @@ pub type aclmdlRITask = *mut c_void;
 pub type aclrtLabel = *mut c_void;
 pub type aclrtLabelList = *mut c_void;
 pub type aclrtDrvMemHandle = *mut c_void;
+pub type aclrtBinary = *mut c_void;
+pub type aclrtBinHandle = *mut c_void;
+pub type aclrtFuncHandle = *mut c_void;
+pub type aclrtArgsHandle = *mut c_void;
+pub type aclrtParamHandle = *mut c_void;
 pub type aclrtCallback = Option<unsafe extern "C" fn(*mut c_void)>;
 pub type aclrtHostFunc = Option<unsafe extern "C" fn(*mut c_void)>;
 pub type aclrtStreamStateCallback = Option<unsafe extern "C" fn(aclrtStream, i32, *mut c_void)>;
@@ -93,6 +98,10 @@ layouts! {
     struct aclrtServerPid { sdid: u32, pid: *mut i32, num: usize }
     struct aclrtBarrierCmoInfo { cmoType: i32, barrierId: u32 }
     struct aclrtBarrierTaskInfo { barrierNum: usize, cmoInfo: [aclrtBarrierCmoInfo; 6] }
+    struct aclrtBinaryLoadOptions { options: *mut c_void, numOpt: usize }
+    struct aclrtLaunchKernelAttr { id: i32, value: [u32; 4] }
+    struct aclrtLaunchKernelCfg { attrs: *mut aclrtLaunchKernelAttr, numAttrs: usize }
+    struct aclrtPlaceHolderInfo { addrOffset: u32, dataOffset: u32 }
     struct dim3 { x: u32, y: u32, z: u32 }
     struct aclCANNPackageVersion {
         version: [c_char; 128],

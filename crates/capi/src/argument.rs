@@ -366,6 +366,18 @@ macro_rules! impl_text_ptr {
 impl_text_ptr!(*const c_char, *mut c_char);
 
 impl<P> TextPtr<P> {
+    /// Compares the text with a known one. False if it cannot be read.
+    pub(crate) fn equals(&self, known: &str, _guard: &FaultGuard) -> bool {
+        const MAX_COMPARED: usize = 128;
+        let mut bytes = [0; MAX_COMPARED];
+        let len = known.len() + 1;
+        // SAFETY: the value was made by `from_program`, whose contract is this one.
+        len <= MAX_COMPARED
+            && unsafe { segv::try_read(self.address, &mut bytes[..len]) }
+            && bytes[..known.len()] == *known.as_bytes()
+            && bytes[known.len()] == 0
+    }
+
     /// Reads the text.
     pub(crate) fn read(self) -> Result<String> {
         let _guard = segv::enter();

@@ -25,6 +25,8 @@ const PATIENCE: &str = "SOFTACL_PATIENCE";
 
 /// Variable that names the directory for the log of a replayed order.
 const REPLAY_LOG: &str = "SOFTACL_REPLAY_LOG";
+/// Variable that names kernel libraries.
+const KERNELS: &str = "SOFTACL_KERNELS";
 
 /// Every variable that softacl reads.
 pub const VARIABLES: &[Variable] = &[
@@ -99,6 +101,11 @@ pub const VARIABLES: &[Variable] = &[
         name: "SOFTACL_FAULTS",
         default: "",
         meaning: "fault-injection rules such as aclrtMalloc@3=207001, or @FILE; see docs/faults.md",
+    },
+    Variable {
+        name: KERNELS,
+        default: "",
+        meaning: "libraries with CPU versions of kernels (softacl/kernel.h), separated by colons",
     },
     Variable {
         name: "SOFTACL_TRACE",
@@ -260,6 +267,12 @@ pub(crate) fn trace_limit() -> Result<u64, String> {
     let wrong = |text: &str| format!("SOFTACL_TRACE_LIMIT: {text:?} is not a number from 1 to 1000000000");
     let Some(text) = var("SOFTACL_TRACE_LIMIT") else { return Ok(softacl_tracer::DEFAULT_EVENT_LIMIT) };
     text.parse().ok().filter(|limit| (1..=1_000_000_000).contains(limit)).ok_or_else(|| wrong(&text))
+}
+
+/// Returns the libraries with CPU versions of kernels.
+pub(crate) fn kernel_libraries() -> Vec<String> {
+    let text = var(KERNELS).unwrap_or_default();
+    text.split(':').filter(|path| !path.is_empty()).map(str::to_owned).collect()
 }
 
 /// Returns `true` if failing calls are logged to stderr.

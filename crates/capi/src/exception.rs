@@ -33,7 +33,7 @@ export! {
         })
     }
 
-    /// Only kernels have arguments, and none can fail because none runs.
+    /// Only kernels have arguments. Exception records do not keep those of the kernel that failed.
     fn aclrtGetArgsFromExceptionInfo(
         info: *const c_void, _args: OutPtr<*mut c_void>, _len: OutPtr<u32>
     ) |_call| { without_kernel(info) }
@@ -46,7 +46,7 @@ export! {
 /// Fails with the reason why an exception record has no kernel.
 fn without_kernel(info: *const c_void) -> softacl_engine::Result<()> {
     fail(Error::Parameter(match information(info) {
-        Some(_) => "the task that failed is not a kernel: it has neither arguments nor a function".to_owned(),
+        Some(_) => "exception records contain neither the arguments nor the function of a kernel".to_owned(),
         None => "exceptionInfo is not an exception record".to_owned(),
     }))
 }

@@ -56,11 +56,13 @@ export! {
         call.disable_graph_task(task.address())
     }
 
-    /// There are no kernel tasks, so every task is of another type.
+    /// The attributes of a launch have no effect here, so kernel tasks do not keep them.
     fn aclmdlRIKernelTaskGetAttribute(task: NonNullArg, _attribute: i32, _value: NonNullArg) |call| {
         call.require_supported()?;
-        let kind = code_of(call.graph_task_kind(task.address())?);
-        fail(Error::Parameter(format!("the task has the type {kind}: it is not a kernel task")))
+        match call.graph_task_kind(task.address())? {
+            EntryKind::Kernel => fail(Error::Feature("the attributes of a launch are not kept".to_owned())),
+            other => fail(Error::Parameter(format!("the task has the type {}: it is not a kernel task", code_of(other)))),
+        }
     }
 
     fn aclmdlRIUpdate(graph: NonNullArg) |call| {
@@ -87,6 +89,7 @@ fn list(handles: &[usize], array: Option<OutPtr<*mut c_void>>, count: InOutPtr<u
 fn code_of(kind: EntryKind) -> i32 {
     match kind {
         EntryKind::Other => ACL_MODEL_RI_TASK_DEFAULT,
+        EntryKind::Kernel => ACL_MODEL_RI_TASK_KERNEL,
         EntryKind::EventRecord => ACL_MODEL_RI_TASK_EVENT_RECORD,
         EntryKind::EventWait => ACL_MODEL_RI_TASK_EVENT_WAIT,
         EntryKind::EventReset => ACL_MODEL_RI_TASK_EVENT_RESET,

@@ -46,6 +46,7 @@ pub mod group;
 pub mod init;
 pub mod init_callback;
 pub mod ipc;
+pub mod kernel;
 pub mod label;
 pub mod log;
 pub mod managed;

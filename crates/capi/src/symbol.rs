@@ -49,7 +49,7 @@ fn look_up(count: usize, is_valid: bool) -> Result<(), CallError> {
         return Ok(());
     }
     if is_valid {
-        let text = "no device program is loaded, so the symbol does not exist";
+        let text = "the machine code of kernels is not read, so the symbol does not exist";
         return Err(CallError::runtime_code(ACL_ERROR_RT_SYMBOL_NOT_FOUND, text));
     }
     let text = "a pointer is NULL, a size is too large or the copy kind does not fit";

@@ -1,7 +1,7 @@
 //! Options that `run`, `check` and `trace` share: the simulated machine, and the program with its environment.
 
 use crate::library;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use softacl_engine::Schedule;
 use std::env;
@@ -32,6 +32,9 @@ pub struct MachineOptions {
     /// Limit on pinned host memory, for example 1GiB
     #[arg(long)]
     host_memory: Option<String>,
+    /// Libraries with CPU versions of kernels (softacl/kernel.h), separated by colons
+    #[arg(long)]
+    kernels: Option<String>,
     /// Enforce documented requirements that hardware may tolerate, as a comma list: `align` (alignment of asynchronous
     /// copies, up to CANN 8.5), `peer` (peer access in both directions)
     #[arg(long)]
@@ -108,7 +111,7 @@ impl MachineOptions {
     }
 
     /// Returns variable, option and value of every setting.
-    fn options(&self) -> [(&'static str, &'static str, Option<&str>); 8] {
+    fn options(&self) -> [(&'static str, &'static str, Option<&str>); 9] {
         [
             ("SOFTACL_SOC", "--soc", self.soc.as_deref()),
             ("SOFTACL_FORM", "--form", self.form.as_deref()),
@@ -116,6 +119,7 @@ impl MachineOptions {
             ("SOFTACL_DEVICES", "--devices", self.devices.as_deref()),
             ("SOFTACL_MEMORY", "--memory", self.memory.as_deref()),
             ("SOFTACL_HOST_MEMORY", "--host-memory", self.host_memory.as_deref()),
+            ("SOFTACL_KERNELS", "--kernels", self.kernels.as_deref()),
             ("SOFTACL_STRICT", "--strict", self.strict.as_deref()),
             ("SOFTACL_FAULTS", "--faults", self.faults.as_deref()),
         ]
@@ -124,7 +128,7 @@ impl MachineOptions {
     /// Validates options and variables before the program starts. Otherwise the program would fail later, with a less
     /// helpful error.
     fn check(&self) -> Result<()> {
-        let [soc, form, cann, devices, memory, host_memory, strict, faults] =
+        let [soc, form, cann, devices, memory, host_memory, kernels, strict, faults] =
             self.options().map(|(variable, option, given)| Setting::new(variable, option, given));
         let text = |setting: &Option<Setting>| setting.as_ref().map(|setting| setting.text.clone());
         let origin = soc.as_ref().or(form.as_ref()).map_or("--soc", |setting| setting.origin);
@@ -135,6 +139,11 @@ impl MachineOptions {
             && !text.parse().is_ok_and(|count| (1..=64).contains(&count))
         {
             bail!("{origin}: {text:?} is not a number from 1 to 64");
+        }
+        if let Some(Setting { origin, text }) = kernels {
+            for path in text.split(':').filter(|path| path.contains('/')) {
+                ensure!(Path::new(path).is_file(), "{origin}: {path} does not exist");
+            }
         }
         if let Some(Setting { origin, text }) = strict {
             ascendcl_capi::strict(&text).map_err(|why| anyhow!("{origin}: {why}"))?;

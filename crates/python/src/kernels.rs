@@ -1,41 +1,46 @@
 //! Kernel functions whose C side takes strings or structs.
 //!
-//! softacl cannot load kernels. The arguments are converted, so that wrong ones raise pyACL's errors. Then the C
-//! function is called without arguments for its code, which reports that it is not implemented.
+//! Load options and launch attributes have no effect in softacl, so any object is accepted for them and none is passed
+//! on.
 
-use crate::arguments::{ArgKind, argument_error, exactly, read, read_arg, text};
+use crate::arguments::{ArgKind, argument_error, exactly, read_arg, text};
 use crate::function::add as define;
-use crate::library;
-use pyo3::exceptions::PyRuntimeError;
+use crate::library::{self, Function, MAX_WORDS};
+use crate::toplevel::from_buffer;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyModule, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyList, PyModule, PyTuple};
 use std::ffi::CString;
 
-/// Python name, C name, arguments (`P` handle, `u` unsigned, `s` string, `O` anything), number of results.
-const ROWS: &[(&str, &str, &str, usize)] = &[
-    ("binary_get_function", "aclrtBinaryGetFunction", "Ps", 1),
-    ("binary_load_from_file", "aclrtBinaryLoadFromFile", "sO", 1),
-    ("binary_load_from_data", "aclrtBinaryLoadFromData", "PPO", 1),
-    ("register_cpu_func", "aclrtRegisterCpuFunc", "Pss", 1),
-    ("get_function_name", "aclrtGetFunctionName", "Pu", 1),
-    ("launch_kernel_v2", "aclrtLaunchKernelV2", "PuPPOP", 0),
-    ("launch_kernel_with_config", "aclrtLaunchKernelWithConfig", "PuPOPP", 0),
-    ("launch_kernel_with_host_args", "aclrtLaunchKernelWithHostArgs", "PuPOPPOP", 0),
+/// Maximum length of a function name in bytes.
+const MAX_NAME: u64 = 4096;
+
+/// Result of a function, beside its code. The C function has a pointer to it as its last parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Output {
+    Nothing,
+    Handle,
+    /// A name. The argument before it is the size of its buffer.
+    Name,
+}
+
+/// Python name, C name, arguments (`P` handle, `u` unsigned, `s` string, `O` options, `H` placeholders), result.
+const ROWS: &[(&str, &str, &str, Output)] = &[
+    ("binary_get_function", "aclrtBinaryGetFunction", "Ps", Output::Handle),
+    ("binary_load_from_file", "aclrtBinaryLoadFromFile", "sO", Output::Handle),
+    ("binary_load_from_data", "aclrtBinaryLoadFromData", "PPO", Output::Handle),
+    ("register_cpu_func", "aclrtRegisterCpuFunc", "Pss", Output::Handle),
+    ("get_function_name", "aclrtGetFunctionName", "Pu", Output::Name),
+    ("launch_kernel_v2", "aclrtLaunchKernelV2", "PuPPOP", Output::Nothing),
+    ("launch_kernel_with_config", "aclrtLaunchKernelWithConfig", "PuPOPP", Output::Nothing),
+    ("launch_kernel_with_host_args", "aclrtLaunchKernelWithHostArgs", "PuPOPPHP", Output::Nothing),
 ];
 
 pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
-    for (name, c_name, kinds, results) in ROWS {
+    for (name, c_name, kinds, output) in ROWS {
         let function = library::function(&CString::new(*c_name).expect("no zeros"));
-        define(rt, name, &format!("{name}(...)\n\nCalls {c_name}, which is not implemented."), move |arguments| {
-            let py = arguments.py();
-            check(&format!("acl.rt.{name}"), kinds, arguments)?;
-            let code = function.code(&[]);
-            if *results == 0 {
-                return Ok(code.into_pyobject(py)?.into_any());
-            }
-            let mut items = vec![0; *results];
-            items.push(code);
-            Ok(PyTuple::new(py, items)?.into_any())
+        define(rt, name, &format!("{name}(...)\n\nCalls {c_name}."), move |arguments| {
+            call(function, &format!("acl.rt.{name}"), kinds, *output, arguments)
         })?;
     }
 
@@ -46,7 +51,6 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         "get_group_info_detail",
         "get_group_info_detail(info, group_id, attr) -> (list, ret)",
         move |arguments| {
-            check("acl.rt.get_group_info_detail", "Pii", arguments)?;
             // It fails on every product, so what it would write is never read.
             let [info, group, attribute] = exactly("acl.rt.get_group_info_detail", arguments)?;
             let word = |kind, value| read_arg("acl.rt.get_group_info_detail", kind, value);
@@ -64,22 +68,74 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     )
 }
 
-/// Checks number and types of the arguments. Returns pyACL's error if one does not fit.
-fn check(name: &str, kinds: &str, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
+/// Converts the arguments, calls the C function without the interpreter lock, and converts the result.
+fn call<'py>(
+    function: Function,
+    name: &str,
+    kinds: &str,
+    output: Output,
+    arguments: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = arguments.py();
     if arguments.len() != kinds.len() {
         return Err(argument_error(name));
     }
-    for (kind, value) in kinds.chars().zip(arguments.iter()) {
-        let is_valid = match kind {
-            'P' => read(ArgKind::Word, &value).is_some(),
-            'u' => read(ArgKind::Unsigned, &value).is_some(),
-            'i' => read(ArgKind::Int, &value).is_some(),
-            's' => text(&value).is_some(),
-            _ => true,
+    let mut words = [0; MAX_WORDS];
+    // What the words point to lives until after the call.
+    let (mut texts, mut places) = (Vec::new(), Vec::new());
+    for ((kind, value), word) in kinds.chars().zip(arguments.iter()).zip(&mut words) {
+        *word = match kind {
+            'P' => read_arg(name, ArgKind::Word, &value)?,
+            'u' => read_arg(name, ArgKind::Unsigned, &value)?,
+            's' => {
+                let text = text(&value).and_then(|text| CString::new(text).ok()).ok_or_else(|| argument_error(name))?;
+                let address = text.as_ptr() as u64;
+                texts.push(text);
+                address
+            }
+            'H' => {
+                places = place_holders(&value)?;
+                if places.is_empty() { 0 } else { places.as_ptr() as u64 }
+            }
+            _ => 0,
         };
-        if !is_valid {
-            return Err(argument_error(name));
-        }
     }
-    Ok(())
+    if kinds.contains('H') && !places.is_empty() && words[kinds.len() - 1] != places.len() as u64 {
+        return Err(PyValueError::new_err(format!("{name}: the list has {} placeholders", places.len())));
+    }
+    let (mut handle, mut text) = (0_u64, Vec::new());
+    words[kinds.len()] = match output {
+        Output::Nothing => 0,
+        Output::Handle => &raw mut handle as u64,
+        Output::Name => {
+            let room = &mut words[kinds.len() - 1];
+            *room = (*room).min(MAX_NAME);
+            text.resize(*room as usize + 1, 0_u8);
+            text.as_mut_ptr() as u64
+        }
+    };
+    // A launch may wait for a stream, and a callback queued before it may need the interpreter.
+    let code = py.detach(|| function.call(&words)) as i32;
+    drop((texts, places));
+    match output {
+        Output::Nothing => Ok(code.into_pyobject(py)?.into_any()),
+        Output::Handle => Ok((handle, code).into_pyobject(py)?.into_any()),
+        Output::Name => Ok((from_buffer(&text), code).into_pyobject(py)?.into_any()),
+    }
+}
+
+/// Converts a list of dictionaries to `aclrtPlaceHolderInfo`. Missing numbers are 0, as everywhere in pyACL.
+fn place_holders(value: &Bound<'_, PyAny>) -> PyResult<Vec<[u32; 2]>> {
+    let list = value.cast::<PyList>().map_err(|_| PyValueError::new_err("the placeholders must be a list of dicts"))?;
+    let number = |dict: &Bound<'_, PyDict>, key: &str| match dict.get_item(key)? {
+        Some(value) if value.is_instance_of::<PyInt>() => {
+            value.extract::<u32>().map_err(|_| PyValueError::new_err(format!("{key} is out of range")))
+        }
+        _ => Ok(0),
+    };
+    let read = |item: Bound<'_, PyAny>| {
+        let dict = item.cast::<PyDict>().map_err(|_| PyTypeError::new_err("a placeholder must be a dict"))?;
+        Ok([number(dict, "addrOffset")?, number(dict, "dataOffset")?])
+    };
+    list.iter().map(read).collect()
 }

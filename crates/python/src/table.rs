@@ -166,7 +166,7 @@ pub const RT: &[Row] = &[
     ("unmap_mem", "aclrtUnmapMem", "P"),
     ("mem_export_to_shareable_handle", "aclrtMemExportToShareableHandle", "P i P >P"),
     ("mem_import_from_shareable_handle", "aclrtMemImportFromShareableHandle", "P i >P"),
-    // Allocators, groups and kernels. The C functions of kernels return "not implemented".
+    // Allocators, groups and kernels. `kernels` has those with strings and structs.
     ("allocator_destroy_desc", "aclrtAllocatorDestroyDesc", "P"),
     ("allocator_set_obj_to_desc", "aclrtAllocatorSetObjToDesc", "P P"),
     ("allocator_set_alloc_func_to_desc", "aclrtAllocatorSetAllocFuncToDesc", "P P"),
