@@ -1,6 +1,6 @@
 /*
- * Sums a block in a simulated kernel while another stream loads the block. Kernels are opaque to
- * every tool; the annotation declares what this one reads.
+ * Sums a block in a host function that stands in for a kernel, while another stream loads the block. Host functions are
+ * opaque to every tool; the annotation declares what this one reads.
  *
  * buggy.c does not order the two streams, so the kernel may read the block before it is loaded.
  * fixed.c makes the compute stream wait for an event recorded after the load.
