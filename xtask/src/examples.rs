@@ -46,7 +46,7 @@ pub fn clients() -> Result<()> {
         workspace::run(&mut command).with_context(|| format!("job {job} of the workflow"))?;
         done += 1;
     }
-    ensure!(done == 4, "the workflow has {done} scripts to test, expected 4");
+    ensure!(done == 6, "the workflow has {done} scripts to test, expected 6");
     Ok(())
 }
 
