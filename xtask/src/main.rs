@@ -37,11 +37,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run all tests: format, lints, architecture, unit tests, loom, shuttle, conformance, zoo, Python, fuzzing, soak
-    Test {
-        /// Run only steps whose name contains this text
-        #[arg(long, value_name = "TEXT")]
-        filter: Option<String>,
-    },
+    Test(test::Options),
     /// Install a CANN-like tree: include, lib64, bin, set_env.sh, pkg-config and CMake files
     Install {
         /// Directory to install into
@@ -235,7 +231,7 @@ impl BuildArguments {
 
 fn main() -> Result<()> {
     match Arguments::parse().command {
-        Command::Test { filter } => test::all(filter.as_deref()),
+        Command::Test(options) => test::run(&options),
         Command::Install { prefix } => install::install(&prefix),
         Command::Conformance(arguments) => run_conformance(arguments),
         Command::Failpoints { filter, points, max_points, part } => {

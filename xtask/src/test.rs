@@ -1,6 +1,6 @@
 //! `cargo xtask test`: runs every test, step by step, and prints a summary.
 
-use crate::conformance::{self, Observer, Options, Sanitizer};
+use crate::conformance::{self, Observer, Sanitizer};
 use crate::{
     architecture, browser, examples, failpoints, fuzzing, install, python, support, vocabulary, workspace, zoo,
 };
@@ -54,33 +54,78 @@ const STEPS: &[TestStep] = &[
     ("soak", || soak(60)),
 ];
 
-/// Runs the steps whose name contains `filter`, in order, and stops at the first failure.
-pub fn all(filter: Option<&str>) -> Result<()> {
+/// Which steps to run, and what happens after a failure.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Run only steps whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// Run only this step; may be repeated
+    #[arg(long, value_name = "STEP", conflicts_with = "filter")]
+    only: Vec<String>,
+    /// Start at this step
+    #[arg(long, value_name = "STEP")]
+    from: Option<String>,
+    /// Run the remaining steps after a failure, and fail at the end
+    #[arg(long)]
+    keep_going: bool,
+    /// Print the names of the steps and run nothing
+    #[arg(long)]
+    list: bool,
+}
+
+impl Options {
+    /// Returns the selected steps in order.
+    fn steps(&self) -> Result<Vec<&'static TestStep>> {
+        for name in self.only.iter().chain(&self.from) {
+            ensure!(
+                STEPS.iter().any(|(step, _)| step == name),
+                "there is no step {name:?}; `cargo xtask test --list` prints their names"
+            );
+        }
+        let first = STEPS.iter().position(|(step, _)| self.from.as_deref() == Some(step)).unwrap_or(0);
+        let is_selected = |name: &str| {
+            self.filter.as_deref().is_none_or(|filter| name.contains(filter))
+                && (self.only.is_empty() || self.only.iter().any(|only| only == name))
+        };
+        let steps: Vec<_> = STEPS[first..].iter().filter(|(name, _)| is_selected(name)).collect();
+        ensure!(!steps.is_empty(), "no step matches; `cargo xtask test --list` prints their names");
+        Ok(steps)
+    }
+}
+
+/// Runs the selected steps in order. Stops at the first failure unless told to keep going.
+pub fn run(options: &Options) -> Result<()> {
+    let steps = options.steps()?;
+    if options.list {
+        steps.iter().for_each(|(name, _)| println!("{name}"));
+        return Ok(());
+    }
     check_tools()?;
-    let steps: Vec<&TestStep> =
-        STEPS.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter))).collect();
-    ensure!(
-        !steps.is_empty(),
-        "no step matches; the steps are {}",
-        STEPS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join("; ")
-    );
     let (count, started) = (steps.len(), Instant::now());
-    let mut done = Vec::new();
+    let mut results = Vec::new();
     for (index, (name, step)) in steps.into_iter().enumerate() {
         println!("== {}/{count} {name} (after {:.0} s)", index + 1, started.elapsed().as_secs_f64());
         let start = Instant::now();
-        step().with_context(|| {
-            format!("step {name:?} failed; to repeat only this step: cargo xtask test --filter {name:?}")
-        })?;
-        let took = start.elapsed();
-        println!("== {name}: passed in {:.1} s", took.as_secs_f64());
-        done.push((name, took));
+        let result = step().with_context(|| {
+            format!("step {name:?} failed; to repeat only this step: cargo xtask test --only {name:?}")
+        });
+        let seconds = start.elapsed().as_secs_f64();
+        let verdict = if result.is_ok() { "passed" } else { "FAILED" };
+        println!("== {name}: {verdict} in {seconds:.1} s");
+        results.push((name, verdict, seconds));
+        match result {
+            Err(error) if options.keep_going => eprintln!("{error:?}"),
+            result => result?,
+        }
     }
-    println!("== all steps passed");
-    for (name, took) in &done {
-        println!("{name:<20} {:>7.1} s", took.as_secs_f64());
+    let failed = results.iter().filter(|(_, verdict, _)| *verdict == "FAILED").count();
+    for (name, verdict, seconds) in &results {
+        println!("{name:<22} {verdict} {seconds:>7.1} s");
     }
-    println!("{count} passed, 0 failed, {:.1} s", started.elapsed().as_secs_f64());
+    println!("{:.1} s in all", started.elapsed().as_secs_f64());
+    println!("{} passed, {failed} failed", count - failed);
+    ensure!(failed == 0, "{failed} of {count} steps failed");
     Ok(())
 }
 
@@ -114,7 +159,8 @@ fn interleavings() -> Result<()> {
 }
 
 fn conform(sanitizer: Option<Sanitizer>, observer: Option<Observer>) -> Result<()> {
-    let options = Options { sanitizer, observer, ..workspace::conformance_options(workspace::build_library()?) };
+    let options =
+        conformance::Options { sanitizer, observer, ..workspace::conformance_options(workspace::build_library()?) };
     let summary = conformance::run(&options)?;
     ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
     Ok(())
