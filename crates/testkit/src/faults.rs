@@ -31,6 +31,7 @@ pub enum TaskKind {
     Plane,
     Fill,
     Reduce,
+    Kernel,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +120,7 @@ impl FaultRule {
             InjectionPoint::Task(Some(TaskKind::Plane)) => "plane",
             InjectionPoint::Task(Some(TaskKind::Fill)) => "fill",
             InjectionPoint::Task(Some(TaskKind::Reduce)) => "reduce",
+            InjectionPoint::Task(Some(TaskKind::Kernel)) => "kernel",
             InjectionPoint::Allocation => "allocation",
             InjectionPoint::Link => "link",
         };

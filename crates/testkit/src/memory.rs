@@ -25,6 +25,12 @@ pub fn increment(target: &mut Bytes, range: Range<usize>) {
     }
 }
 
+pub fn add(target: &mut Bytes, to: usize, source: &[u8]) {
+    for (byte, addend) in target[to..].iter_mut().zip(source) {
+        *byte = byte.wrapping_add(*addend);
+    }
+}
+
 /// 32-bit signed reductions: 10 sum, 11 maximum, 12 minimum, 13 equal.
 pub fn reduce(target: &mut Bytes, to: usize, source: &[u8], kind: i32) {
     for (index, element) in source.chunks_exact(4).enumerate() {

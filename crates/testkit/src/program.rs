@@ -136,6 +136,14 @@ pub enum ApiCall {
         len: u32,
         stream: u32,
     },
+    /// A kernel that adds the bytes of one range to those of another.
+    Kernel {
+        target: u32,
+        source: u32,
+        at: u32,
+        len: u32,
+        stream: u32,
+    },
     /// The program writes host memory directly.
     HostWrite {
         target: u32,
@@ -220,6 +228,8 @@ impl Program {
         let mut graphs = Rng::with_seed(!seed);
         // A separate generator for operations that were added after graphs.
         let mut later = Rng::with_seed(seed ^ 0x5eed_0f5e_ed0f_5eed);
+        // And one for kernels.
+        let mut kernels = Rng::with_seed(seed ^ 0x4e12_4e15_4e12_4e15);
         for _ in 0..length {
             operations.push(operation(&mut rng));
             if graphs.u32(0..25) == 0 {
@@ -227,6 +237,9 @@ impl Program {
             }
             if later.u32(0..12) == 0 {
                 operations.push(later_operation(&mut later));
+            }
+            if kernels.u32(0..10) == 0 {
+                operations.push(kernel(&mut kernels));
             }
         }
         operations.push(ApiCall::Verify);
@@ -320,6 +333,11 @@ fn later_operation(rng: &mut Rng) -> ApiCall {
         6..=8 => ApiCall::AllocateFromPool { size: size(rng), stream: rng.u32(..) },
         _ => ApiCall::AllocateMapped { granules: rng.u32(1..3) },
     }
+}
+
+fn kernel(rng: &mut Rng) -> ApiCall {
+    let (target, source, at, stream) = (rng.u32(..), rng.u32(..), rng.u32(..), rng.u32(..));
+    ApiCall::Kernel { target, source, at, len: length(rng), stream }
 }
 
 fn graph(rng: &mut Rng) -> ApiCall {

@@ -2,6 +2,7 @@
 //!
 //! Outside the graph, a run is one task of the stream that launches it.
 
+use super::kernels::KERNEL_ACCESSES;
 use super::outcome::{Failure, GRAPH_FAILURE, ok};
 use super::state::{BufferKind, BufferRange, World};
 use crate::faults::{Effect, Oracle, TaskKind};
@@ -24,6 +25,7 @@ enum Action {
     Fill(u8),
     Reduce(i32),
     Increment,
+    Kernel,
 }
 
 impl GraphOp {
@@ -39,6 +41,7 @@ impl GraphOp {
             Action::Copy | Action::Staged(_) => TaskKind::Copy,
             Action::Fill(_) => TaskKind::Fill,
             Action::Reduce(_) => TaskKind::Reduce,
+            Action::Kernel => return oracle.task(TaskKind::Kernel, KERNEL_ACCESSES * self.to.range.len(), false),
             Action::Increment => return None,
         };
         oracle.task(kind, self.to.range.len(), false)
@@ -118,7 +121,11 @@ impl World<'_> {
             pair.map(|(to, from)| GraphOp { action, to, from: Some(from) })
         };
         Ok(match rng.u32(0..10) {
-            0..=2 => step(Action::Copy, self.pair(device, self.buffer(source, &sources), at, len, 1)),
+            0..=2 => {
+                // Chosen by a bit that is otherwise unused, so that recorded seeds keep their graphs apart from it.
+                let action = if at & (1 << 31) == 0 { Action::Copy } else { Action::Kernel };
+                step(action, self.pair(device, self.buffer(source, &sources), at, len, 1))
+            }
             3..=4 => {
                 let host = self.buffer(target, &[BufferKind::Pinned]);
                 step(Action::Copy, self.pair(host, self.buffer(source, &[BufferKind::Device]), at, len, 1))
@@ -208,6 +215,7 @@ impl World<'_> {
                 };
                 ok(caller.launch_host_function(stream, Arc::new(function)))
             }
+            (Action::Kernel, Some(from)) => ok(caller.launch_kernel(self.kernel_request(&step.to, from)?, stream)),
             (_, None) => Err("a step without its source".to_owned()),
         }
     }
@@ -229,6 +237,10 @@ impl World<'_> {
             Action::Reduce(kind) => {
                 let bytes = source(self);
                 memory::reduce(&mut self.buffers[step.to.buffer].model, range.start, &bytes, *kind);
+            }
+            Action::Kernel => {
+                let bytes = source(self);
+                memory::add(&mut self.buffers[step.to.buffer].model, range.start, &bytes);
             }
             Action::Increment => memory::increment(&mut self.buffers[step.to.buffer].model, range),
         }

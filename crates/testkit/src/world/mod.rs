@@ -1,11 +1,12 @@
 //! The world: runs a program on a machine and on the model, and compares the two.
 //!
 //! This file sets up a world and executes a program on it. `state` has the data, `ordering` orders accesses, `copies`,
-//! `graphs`, `objects` and `sources` make the calls, and `faults` checks the effects of fault rules.
+//! `graphs`, `kernels`, `objects` and `sources` make the calls, and `faults` checks the effects of fault rules.
 
 mod copies;
 mod faults;
 mod graphs;
+mod kernels;
 mod objects;
 mod ordering;
 mod outcome;
@@ -118,6 +119,7 @@ impl World<'_> {
                 self.reduce(target, source, at, len, 10 + (kind % 4) as i32, stream)
             }
             HostFunction { target, at, len, stream } => self.host_function(target, at, len, stream),
+            Kernel { target, source, at, len, stream } => self.kernel(target, source, at, len, stream),
             HostWrite { target, at, len, byte } => self.host_write(target, at, len, byte),
             Graph { seed, steps, runs, stream, side } => self.graph(seed, steps, runs, stream, side),
             Signal { from, to, kind, first } => self.signal(from, to, kind, first),
