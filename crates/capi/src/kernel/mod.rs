@@ -26,7 +26,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 const READ: u32 = 1;
-const WRITE: u32 = 2;
+/// The access of a range that the kernel writes.
+pub const WRITE: u32 = 2;
 
 /// A range that a kernel accesses: `softaclRange` in the header.
 #[repr(C)]
@@ -40,6 +41,10 @@ pub struct KernelRange {
 
 impl KernelRange {
     pub(crate) const EMPTY: KernelRange = KernelRange { pointer: std::ptr::null_mut(), size: 0, access: READ };
+
+    pub fn new(pointer: *mut c_void, size: usize, access: u32) -> KernelRange {
+        KernelRange { pointer, size, access }
+    }
 
     pub(crate) fn address(&self) -> usize {
         self.pointer as usize

@@ -8,7 +8,7 @@
 use anyhow::{Error, Result, anyhow};
 use ascendcl::sys::*;
 use ascendcl::{Context, DeviceBuffer, Stream, raw};
-use ascendcl_capi::{copy, extension, memory, stream as streams};
+use ascendcl_capi::{copy, extension, kernel, memory, stream as streams};
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr;
@@ -130,6 +130,32 @@ pub fn allocate_and_free(bytes: usize, times: usize) -> Result<()> {
         let code = unsafe { free(pointer) };
         if code != 0 {
             return Err(error("aclrtFree", code));
+        }
+    }
+    Ok(())
+}
+
+/// Queues kernels that do nothing and declare to write `bytes` at `target`.
+pub fn launch_each(target: usize, bytes: usize, count: usize, stream: &Stream) -> Result<()> {
+    unsafe extern "C" fn nothing(_: *mut c_void) -> i32 {
+        0
+    }
+    let range = kernel::KernelRange::new(target as *mut c_void, bytes, kernel::WRITE);
+    for _ in 0..count {
+        // SAFETY: the function touches nothing, the range and the name are read by the call.
+        let code = unsafe {
+            kernel::softaclLaunchKernel(
+                stream.as_raw(),
+                Some(nothing),
+                ptr::null_mut(),
+                None,
+                &range,
+                1,
+                c"nothing".as_ptr(),
+            )
+        };
+        if code != 0 {
+            return Err(error("softaclLaunchKernel", code));
         }
     }
     Ok(())

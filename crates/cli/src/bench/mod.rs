@@ -11,6 +11,7 @@ mod compare;
 mod fixture;
 mod instructions;
 mod interleave;
+mod kernel;
 mod memory;
 mod observed;
 mod outcome;

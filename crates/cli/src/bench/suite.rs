@@ -6,6 +6,7 @@ use super::case::{Case, CaseBody, Measure, Need, Target, Unit};
 use super::checked::{self, CHECKED, UNCHECKED};
 use super::instructions::{self, Path};
 use super::interleave::{MEMCPY, OURS, POCL};
+use super::kernel::{self, COPY, HOST_FUNCTION, KERNEL};
 use super::transfer::{Method, Order, SUBMIT, Submit, Transfer};
 use super::{observed, overlap};
 
@@ -151,6 +152,23 @@ pub const SUITE: &[Case] = &[
         needs: &[Need::Cores(2)],
         targets: &[Target::memcpy(0.6), AGAINST_POCL],
         body: CaseBody::Other(overlap::with_host_work),
+    },
+    Case {
+        key: "kernel-submit",
+        title: "submit of an empty kernel on a busy stream, compared with a 64 B copy",
+        needs: &[],
+        targets: &[Target::at_most(3.0, Measure::Ratio(KERNEL, COPY))],
+        body: CaseBody::Other(kernel::submit),
+    },
+    Case {
+        key: "kernel-sync",
+        title: "submit and synchronize an empty kernel, stream idle",
+        needs: &[],
+        targets: &[
+            Target::at_most(1000.0, Measure::Plain(KERNEL, Unit::Nanoseconds)),
+            Target::unlimited(Measure::Ratio(KERNEL, HOST_FUNCTION)),
+        ],
+        body: CaseBody::Other(kernel::synchronize),
     },
     Case {
         key: "malloc-2m",
