@@ -94,7 +94,7 @@ impl Options {
     }
 }
 
-/// Runs the selected steps in order. Stops at the first failure unless told to keep going.
+/// Runs the selected steps in order. Stops at the first failure unless `keep_going` is set.
 pub fn run(options: &Options) -> Result<()> {
     let steps = options.steps()?;
     if options.list {
