@@ -30,7 +30,7 @@ elif case == "onload":
         main.wait_stream(side)
     z = y + 1
 elif case == "reuse":
-    y = torch.empty_like(x)
+    y = torch.zeros_like(x)
     torch.npu.synchronize()
     side.wait_stream(main)
     with torch.npu.stream(side):

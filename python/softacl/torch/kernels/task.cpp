@@ -9,6 +9,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -234,6 +235,14 @@ int Task::run() {
 
 namespace {
 
+// True for operators that fill their first argument without reading it.
+bool only_writes(const std::string &name) {
+    static const std::array<const char *, 11> NAMES = {
+        "aten::fill_",      "aten::zero_",        "aten::copy_",      "aten::normal_",     "aten::uniform_", "aten::random_",
+        "aten::bernoulli_", "aten::exponential_", "aten::geometric_", "aten::log_normal_", "aten::cauchy_"};
+    return std::any_of(NAMES.begin(), NAMES.end(), [&](const char *each) { return name == each; });
+}
+
 // At most this many runs of one tensor are reported. Races in the others are missed; nothing is reported wrongly.
 constexpr size_t MAX_RUNS = 1 << 15;
 
@@ -277,7 +286,8 @@ std::vector<softaclRange> Task::ranges() const {
         uint32_t access = SOFTACL_READ;
         if (alias != nullptr && alias->isWrite()) {
             // An `out` argument is written without being read.
-            access = schema.arguments()[index].is_out() ? SOFTACL_WRITE : SOFTACL_READ | SOFTACL_WRITE;
+            const bool is_written_only = schema.arguments()[index].is_out() || (index == 0 && only_writes(schema.name()));
+            access = is_written_only ? SOFTACL_WRITE : SOFTACL_READ | SOFTACL_WRITE;
         }
         for (const auto &item : arguments[index].items) {
             if (item.place == Argument::Item::Device) add_ranges(views[item.index], access, ranges);
