@@ -33,6 +33,9 @@ Tag: {tag}
 """
 ENTRY_POINTS = """[pytest11]
 softacl = softacl
+
+[torch.backends]
+softacl = softacl.torch:autoload
 """
 
 

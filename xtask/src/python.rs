@@ -151,8 +151,11 @@ fn clean(python: &Path) -> Command {
 fn copy_sources(from: &Path, to: &Path) -> Result<()> {
     for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
         let path = entry?.path();
+        let name = path.file_name().context("a file has no name")?;
         if path.is_file() {
-            place(&path, &to.join(path.file_name().context("a file has no name")?), 0o644)?;
+            place(&path, &to.join(name), 0o644)?;
+        } else if name != "__pycache__" {
+            copy_sources(&path, &to.join(name))?;
         }
     }
     Ok(())

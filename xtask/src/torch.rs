@@ -17,6 +17,7 @@ const SCHEDULES: [&str; 6] = ["threads", "early", "late", "random:1", "random:2"
 const CHECKED_SCHEDULES: [&str; 4] = ["early", "late", "random:1", "random:2"];
 
 const TESTS: &str = "python/torch/suite.py";
+const COMPUTE: &str = "python/torch/compute.py";
 const OFFLOAD: &str = "examples/clients/pytorch/kv_offload.py";
 const EXAMPLE: &str = "import torch, torch_npu; x = torch.arange(8.).to('npu'); print(x.cpu())";
 const EXAMPLE_OUTPUT: &str = "tensor([0., 1., 2., 3., 4., 5., 6., 7.])";
@@ -25,13 +26,14 @@ const EXAMPLE_OUTPUT: &str = "tensor([0., 1., 2., 3., 4., 5., 6., 7.])";
 type Part = fn(&Suite) -> Result<()>;
 
 /// The parts, by name.
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, Part); 7] = [
     ("example", Suite::check_example),
     ("suite", Suite::check_suite),
     ("checked", Suite::check_with_checker),
     ("programs", Suite::check_programs),
     ("segments", Suite::check_segments),
     ("reuse", Suite::check_reuse),
+    ("races", Suite::check_races),
 ];
 
 /// Creates the environment and runs the PyTorch tests: all parts, or those whose name contains `filter`.
@@ -64,6 +66,7 @@ impl Suite {
         for schedule in SCHEDULES {
             let options = ["--schedule", schedule];
             check_output(&self.run("run", &options, &[&path(TESTS)])?, 0, "tests passed")?;
+            check_output(&self.run("run", &options, &[&path(COMPUTE)])?, 0, "tests passed")?;
             check_output(&self.run("run", &options, &[&path(OFFLOAD)])?, 0, "came back")?;
             println!("{schedule:<10} passed");
         }
@@ -74,6 +77,7 @@ impl Suite {
         for schedule in CHECKED_SCHEDULES {
             let options = ["--schedule", schedule];
             check_output(&self.run("check", &options, &[&path(TESTS)])?, 0, "softacl check: 0 proven")?;
+            check_output(&self.run("check", &options, &[&path(COMPUTE)])?, 0, "softacl check: 0 proven")?;
             check_output(&self.run("check", &options, &[&path(OFFLOAD)])?, 0, "softacl check: 0 proven")?;
             println!("{schedule:<10} checked, nothing proven");
         }
@@ -104,6 +108,17 @@ impl Suite {
         check_output(&found, 2, "softacl check: 1 proven")?;
         check_output(&self.run("check", &[], &[&reuse, "wait"])?, 0, "softacl check: 0 proven")?;
         println!("early reuse of a pinned tensor is reported, and reuse after a wait is not");
+        Ok(())
+    }
+
+    fn check_races(&self) -> Result<()> {
+        for case in ["offload", "onload", "reuse"] {
+            let races = path("python/torch/races.py");
+            let found = self.run("check", &[], &[&races, case])?;
+            check_output(&found, 2, "PROVEN S1  two streams access the same bytes without an event path")?;
+            check_output(&self.run("check", &[], &[&races, case, "fixed"])?, 0, "softacl check: 0 proven")?;
+            println!("{case}: the missing order is proven, and nothing with it");
+        }
         Ok(())
     }
 

@@ -45,6 +45,10 @@ fn private_tree(program: &Path, directory: &Path) -> Result<PathBuf> {
         if let Ok(headers) = fs::canonicalize(headers) {
             write_link(&headers, &home.join("include"))?;
         }
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/softacl");
+        if let Ok(package) = fs::canonicalize(package) {
+            write_link(&package, &home.join("python/site-packages/softacl"))?;
+        }
         Ok(())
     };
     write().with_context(|| format!("could not write the toolkit tree in {}", home.display()))?;

@@ -16,6 +16,13 @@ const ARCH: &str = std::env::consts::ARCH;
 /// Components whose `version.info` clients read: MindSpore reads that of the compiler, torch_npu tests for the runtime.
 const COMPONENTS: [&str; 4] = ["runtime", "compiler", "opp", "toolkit"];
 
+/// Makes `import torch` load the kernels for the device "npu". Not the distribution `softacl`, which has more entry
+/// points and may be installed as a wheel.
+const BACKEND: [(&str, &str); 2] = [
+    ("METADATA", "Metadata-Version: 2.1\nName: softacl-torch\nVersion: @VERSION@\n"),
+    ("entry_points.txt", "[torch.backends]\nsoftacl = softacl.torch:autoload\n"),
+];
+
 enum Node {
     Directory,
     /// Target, relative to the directory of the link.
@@ -70,6 +77,10 @@ fn nodes(version: &str) -> Vec<(String, Node)> {
     }
     add("driver/version.info", Node::Text(driver_version(version)));
     add("version.cfg", Node::Text(running_versions(version)));
+    for (file, text) in BACKEND {
+        let directory = "python/site-packages/softacl_torch.dist-info";
+        add(&format!("{directory}/{file}"), Node::Text(text.replace("@VERSION@", env!("CARGO_PKG_VERSION"))));
+    }
     add("ARCH-linux/ascend_toolkit_install.info", Node::Text(install_info(version)));
     all
 }

@@ -76,13 +76,12 @@ pub static VARIABLES: &[Variable] = &[
     Variable {
         name: "PYTHONPATH",
         value: Value::Prepended(&[(When::Always, "python/site-packages")]),
-        readers: "Python, for the module acl",
+        readers: "Python, for the module acl and the kernels of torch_npu",
     },
     Variable { name: "PATH", value: Value::Prepended(&[(When::Always, "bin")]), readers: "shells, detection code" },
 ];
 
-/// Returns the variables of a program that uses the tree in `home`. Directories that do not exist are not added: a tree
-/// of a build has no Python package.
+/// Returns the variables of a program that uses the tree in `home`. Directories that do not exist are not added.
 pub fn environment(home: &Path, options: Options) -> Result<Vec<(&'static str, OsString)>, env::JoinPathsError> {
     let mut all = Vec::new();
     for variable in VARIABLES {
