@@ -11,6 +11,7 @@ mod files;
 mod fuzzing;
 mod install;
 mod miri;
+mod mutate;
 mod parallel;
 mod python;
 mod sample_layouts;
@@ -164,6 +165,12 @@ enum Command {
         #[arg(long, requires = "table")]
         check: bool,
     },
+    /// Break each rule of the checker deliberately; a case of the zoo must notice
+    Mutate {
+        /// Break only rules whose id contains this text
+        #[arg(long, value_name = "TEXT")]
+        filter: Option<String>,
+    },
     /// Compute the graphs of crates and modules and fail on a cycle
     Architecture {
         /// Write the graphs as JSON (`-` for stdout)
@@ -263,6 +270,7 @@ fn main() -> Result<()> {
             let checker = !without_checker && sanitizer.is_none();
             zoo::run(&zoo::Options { filter, checker, seeds, explore, sanitizer })
         }
+        Command::Mutate { filter } => mutate::run(filter.as_deref()),
         Command::Architecture { json, write, check } => {
             architecture::run(&architecture::Options { json: json.as_deref(), write, check })
         }

@@ -45,7 +45,12 @@ pub fn build_library_for(triple: Option<&str>) -> Result<PathBuf> {
     let target_option = triple.iter().flat_map(|triple| ["--target", triple]);
     run(cargo().args(["build", "--release", "--locked"]).args(packages).args(target_option))?;
     let directory = target().join(triple.unwrap_or_default()).join("release");
-    // Clients load libascendcl.so; cargo names the file after the crate.
+    name_library(&directory)?;
+    Ok(directory)
+}
+
+/// Gives the library its name. Clients load libascendcl.so; cargo names the file after the crate.
+pub fn name_library(directory: &Path) -> Result<()> {
     let library = directory.join("libascendcl.so");
     if let Err(error) = fs::remove_file(&library)
         && error.kind() != std::io::ErrorKind::NotFound
@@ -53,8 +58,7 @@ pub fn build_library_for(triple: Option<&str>) -> Result<PathBuf> {
         return Err(error).with_context(|| format!("replacing {}", library.display()));
     }
     fs::hard_link(directory.join("libascendcl_capi.so"), &library)
-        .with_context(|| format!("creating {}", library.display()))?;
-    Ok(directory)
+        .with_context(|| format!("creating {}", library.display()))
 }
 
 /// Returns the default options of the conformance runner for a library.

@@ -11,6 +11,7 @@ mod table;
 
 use std::fs;
 use std::io::{IsTerminal, Write as _, stdout};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -22,6 +23,7 @@ use crate::{python, workspace};
 use case::{Case, Language, Twin};
 use execute::{CaseRun, Paths};
 
+pub use case::FINDINGS;
 pub use table::write as table;
 
 /// Programs with false positives under ThreadSanitizer: a host function writes what the main thread reads after a wait.
@@ -100,9 +102,9 @@ fn prepare(cases: &[Case], sanitizer: Option<Sanitizer>) -> Result<Paths> {
         None => "zoo".to_owned(),
         Some(sanitizer) => format!("zoo-{}", sanitizer.name()),
     });
+    let library = workspace::build_library()?;
     let site = directory.join("site-packages");
     fs::create_dir_all(&site)?;
-    let library = workspace::build_library()?;
     if cases.iter().any(|case| case.language == Language::Python) {
         python::stage_module(&site)?;
     }
@@ -112,7 +114,60 @@ fn prepare(cases: &[Case], sanitizer: Option<Sanitizer>) -> Result<Paths> {
         conformance::check_sanitizer(&options, &directory)?;
     }
     let include = workspace::root().join("include");
-    Ok(Paths { library, include, site, python: python::interpreter()?, directory, sanitizer })
+    let python = python::interpreter()?;
+    Ok(Paths { library, include, site, python, binaries: directory.clone(), directory, sanitizer, variable: None })
+}
+
+/// Builds all programs for another library than that of the workspace, for [`Cases::failures`].
+pub fn prepare_with(library: PathBuf, directory: PathBuf) -> Result<Cases> {
+    let all = case::all(&workspace::root().join("zoo"))?;
+    let site = directory.join("site-packages");
+    fs::create_dir_all(&site)?;
+    python::stage_module(&site)?;
+    let (include, python) = (workspace::root().join("include"), python::interpreter()?);
+    let binaries = directory.clone();
+    let paths = Paths { library, include, site, python, binaries, directory, sanitizer: None, variable: None };
+    let twins: Vec<(&Case, Twin)> = all.iter().flat_map(|case| [(case, Twin::Buggy), (case, Twin::Fixed)]).collect();
+    for ((case, twin), result) in twins.iter().zip(in_parallel(&twins, |(case, twin)| paths.build(case, *twin))) {
+        let text = result?;
+        ensure!(text.is_none(), "{} {} does not compile\n{}", case.id, twin.name(), text.unwrap_or_default());
+    }
+    Ok(Cases { all, paths })
+}
+
+/// The cases with their built programs.
+#[derive(Debug)]
+pub struct Cases {
+    all: Vec<Case>,
+    paths: Paths,
+}
+
+impl Cases {
+    /// Runs the cases that show a finding under the checker, with a variable. Returns the failed runs. With a variable,
+    /// the first one is enough.
+    pub fn failures(&self, finding: &str, variable: Option<(&str, &str)>) -> Result<Vec<String>> {
+        let name = variable.map_or_else(|| "plain".to_owned(), |(name, value)| format!("{name}-{value}"));
+        let directory = self.paths.directory.join(format!("{finding}-{name}"));
+        fs::create_dir_all(&directory)?;
+        let variable = variable.map(|(name, value)| (name.to_owned(), value.into()));
+        let is_quick = variable.is_some();
+        let paths = Paths { directory, variable, ..self.paths.clone() };
+        let mut failures = Vec::new();
+        for case in self.all.iter().filter(|case| case.findings.iter().any(|found| found.id() == finding)) {
+            for twin in [Twin::Buggy, Twin::Fixed] {
+                let run = CaseRun { case, twin, schedule: "late".to_owned(), checked: true };
+                failures.extend(
+                    run.execute(&paths)?.map(|failure| {
+                        format!("{}: {}", run.title(), failure.reason.lines().next().unwrap_or_default())
+                    }),
+                );
+                if is_quick && !failures.is_empty() {
+                    return Ok(failures);
+                }
+            }
+        }
+        Ok(failures)
+    }
 }
 
 /// Returns the runs of one case.

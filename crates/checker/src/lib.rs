@@ -12,7 +12,7 @@
 //! | `waits`, `wait_log` | what releases each wait of a stream |
 //! | `races`, `blocks`, `touches`, `life`, `refusals` | the checks, one module per family of findings |
 //! | `wait_graph`, `threads`, `look` | who waits for whom, and the proof that a program hangs |
-//! | `hang`, `wait_text` | W1: the report of a hang, and waits in words |
+//! | `hang`, `wait_text`, `system_call` | W1: the report of a hang, and waits in words |
 //! | `picture`, `status` | who waits for whom in a process, as data and as text |
 //! | `operation`, `backtrace`, `python`, `source_path` | records of operations with their source locations |
 //! | `location` | source locations for messages outside of reports |
@@ -59,6 +59,7 @@ mod source_path;
 mod state;
 mod status;
 mod system;
+mod system_call;
 mod threads;
 mod touches;
 pub mod unjudged;

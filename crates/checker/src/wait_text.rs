@@ -2,6 +2,7 @@
 
 use crate::look::Look;
 use crate::operation::Operation;
+use crate::system_call;
 use crate::threads::Activity;
 use crate::wait_graph::Actor;
 use softacl_engine::observer::{BlockedOn, StreamPosition};
@@ -65,7 +66,7 @@ impl Explanation<'_> {
             }
             (Some(BlockedOn::Reports), _) => format!("waits{within} for callbacks"),
             (None, Some(Activity::WaitsForThread(_))) => "waits for a lock, a condition or another thread".to_owned(),
-            (None, Some(Activity::InSystemCall(number))) => format!("is in system call {number}"),
+            (None, Some(Activity::InSystemCall(number))) => system_call::describe(number),
             (None, Some(Activity::Runs) | None) => "runs".to_owned(),
         };
         let limit = if wait.is_some_and(|wait| wait.is_bounded) { ", with a timeout" } else { "" };

@@ -43,6 +43,8 @@ fn every_order_is_explored_once() {
         ("notify", 1),
         ("value", 1),
         ("early read", 2),
+        ("captured", 2),
+        ("captured and ordered", 1),
     ] {
         let (output, found) = explore(&program, &[], mode);
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -122,4 +124,30 @@ fn bound_is_reported_and_random_orders_follow() {
     assert_eq!((&found["complete"], &found["bound"]), (&Value::Bool(false), &"--orders 5".into()), "{found}");
     assert_eq!(found["random_runs"], 10, "{found}");
     assert!(stderr.contains("random orders were run") && stderr.contains("not all"), "{stderr}");
+}
+
+#[test]
+fn orders_of_other_processes_are_not_claimed() {
+    let (_directory, program) = program("orders");
+    let (output, found) = explore(&program, &[], "processes");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((&found["complete"], &found["explored"]), (&false.into(), &2.into()), "{found}\n{stderr}");
+    assert!(stderr.contains("only the orders of the first were explored"), "{stderr}");
+}
+
+#[test]
+fn failing_order_is_drawn() {
+    let (directory, program) = program("orders");
+    let (_, found) = explore(&program, &["--html", "page.html"], "conflict");
+    let drawing = &found["findings"][0]["drawing"];
+    assert_eq!(drawing["decisions"].as_array().map(Vec::len), Some(1), "{found}");
+    assert!(
+        drawing["steps"].as_array().expect("a list").len() >= 4,
+        "two tasks and the calls that queued them: {found}"
+    );
+    let page = std::fs::read_to_string(directory.path().join("page.html")).expect("a page");
+    assert!(
+        page.contains("<figure class=\"order\">") && page.contains(">host<") && page.contains("orders.c:"),
+        "{page}"
+    );
 }

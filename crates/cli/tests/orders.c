@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-enum { SMALL = 64, EVENT_COMPLETE = 1 };
+enum { SMALL = 64, EVENT_COMPLETE = 1, STREAM_PERSISTENT = 4 };
 
 static void *streams[3], *events[3];
 
@@ -41,6 +41,59 @@ static int byte_at(int at)
     CALL(aclrtMemcpy, (void *, size_t, const void *, size_t, int), host, SMALL, (char *)device + at, SMALL,
          DEVICE_TO_HOST);
     return host[0];
+}
+
+/* Captures two branches that write the same bytes, and runs the graph. */
+static void run_captured(int is_ordered)
+{
+    void *graph;
+    CALL(aclmdlRICaptureBegin, (void *, int), streams[0], 1);
+    record(0, 0);
+    wait_event(0, 1);
+    fill(0, 1, 0);
+    if (is_ordered) {
+        record(2, 0);
+        wait_event(2, 1);
+    }
+    fill(0, 2, 1);
+    record(1, 1);
+    wait_event(1, 0);
+    CALL(aclmdlRICaptureEnd, (void *, void **), streams[0], &graph);
+    CALL(aclmdlRIExecuteAsync, (void *, void *), graph, streams[2]);
+    wait_all();
+    CALL(aclmdlRIDestroy, (void *), graph);
+}
+
+/* The same with a graph that is built stream by stream. */
+static void run_built(void)
+{
+    void *graph, *bound[2];
+    CALL(aclmdlRIBuildBegin, (void **, unsigned), &graph, 0);
+    for (int i = 0; i < 2; i++) {
+        CALL(aclrtCreateStreamWithConfig, (void **, unsigned, unsigned), &bound[i], 0, STREAM_PERSISTENT);
+        CALL(aclmdlRIBindStream, (void *, void *, unsigned), graph, bound[i], 0);
+    }
+    CALL(aclrtMemsetAsync, (void *, size_t, int, size_t, void *), device, SMALL, 1, SMALL, bound[0]);
+    CALL(aclrtMemsetAsync, (void *, size_t, int, size_t, void *), device, SMALL, 2, SMALL, bound[1]);
+    CALL(aclrtRecordEvent, (void *, void *), events[0], bound[1]);
+    CALL(aclrtStreamWaitEvent, (void *, void *), bound[0], events[0]);
+    CALL(aclmdlRIEndTask, (void *, void *), graph, bound[0]);
+    CALL(aclmdlRIBuildEnd, (void *, void *), graph, NULL);
+    CALL(aclmdlRIExecuteAsync, (void *, void *), graph, streams[2]);
+    wait_all();
+    for (int i = 0; i < 2; i++) {
+        CALL(aclmdlRIUnbindStream, (void *, void *), graph, bound[i]);
+        CALL(aclrtDestroyStream, (void *), bound[i]);
+    }
+    CALL(aclmdlRIDestroy, (void *), graph);
+}
+
+/* Runs this program again, in the given mode, and waits for it. */
+static int run_child(const char *program, const char *mode)
+{
+    char command[PAGE];
+    snprintf(command, sizeof command, "'%s' '%s'", program, mode);
+    return system(command) != 0;
 }
 
 static int flag;
@@ -137,6 +190,20 @@ int main(int count, char **arguments)
         fill(0, 30, 2);
         wait_all();
         result = byte_at(0) == 12;
+    } else if (strcmp(mode, "captured") == 0) {
+        run_captured(0);
+        result = byte_at(0) == 1;
+    } else if (strcmp(mode, "captured and ordered") == 0) {
+        run_captured(1);
+        result = byte_at(0) == 1;
+    } else if (strcmp(mode, "built") == 0) {
+        run_built();
+        result = byte_at(0) == 1;
+    } else if (strcmp(mode, "processes") == 0) {
+        fill(0, 1, 0);
+        fill(0, 2, 1);
+        wait_all();
+        result = run_child(arguments[0], "conflict");
     } else if (strcmp(mode, "abort") == 0) {
         fill(0, 1, 0);
         fill(0, 2, 1);

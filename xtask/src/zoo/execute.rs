@@ -23,7 +23,7 @@ pub const EXPLORE: &str = "explore";
 const MAX_ORDERS: &str = "50";
 
 /// Library, headers, interpreter and output directory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Paths {
     /// Directory of `libascendcl.so` and `softacl`.
     pub library: PathBuf,
@@ -32,10 +32,14 @@ pub struct Paths {
     pub site: PathBuf,
     /// The interpreter itself, not a wrapper script, because it starts thousands of times.
     pub python: PathBuf,
-    /// Directory of binaries, outputs and reports.
+    /// Directory of the built programs.
+    pub binaries: PathBuf,
+    /// Directory of outputs and reports.
     pub directory: PathBuf,
     /// Sanitizer that the programs are built with.
     pub sanitizer: Option<Sanitizer>,
+    /// Another variable of the programs.
+    pub variable: Option<(String, OsString)>,
 }
 
 /// A program of a case, with the schedule to run it on.
@@ -71,7 +75,7 @@ struct ReportedFinding {
 
 impl Paths {
     fn binary(&self, case: &Case, twin: Twin) -> PathBuf {
-        self.directory.join(format!("{}-{}", case.id, twin.name()))
+        self.binaries.join(format!("{}-{}", case.id, twin.name()))
     }
 
     /// Builds one program. Returns the compiler's output if it fails.
@@ -120,6 +124,7 @@ impl Paths {
             variables.push(("SOFTACL_SCHEDULE".to_owned(), run.schedule.clone().into()));
         }
         variables.extend(sanitizer_variables(self.sanitizer));
+        variables.extend(self.variable.clone());
         variables.extend(run.case.env.iter().map(|(name, value)| (name.clone(), value.into())));
         variables
     }

@@ -2,7 +2,8 @@
 //!
 //! Skipped if no browser is installed. `SOFTACL_BROWSER` names one; then a missing browser is a failure.
 
-use super::{Outcome, example, html};
+use super::exploration::{Exploration, OrderFinding};
+use super::{Outcome, example, html, order_svg};
 use crate::finding::{Actor, Finding, Report, ReportedOperation};
 use serde_json::Value;
 use std::env;
@@ -118,6 +119,19 @@ fn page_shows_operations_and_missing_order() {
         backgrounds.push(seen["background"].clone());
     }
     assert_ne!(backgrounds[0], backgrounds[1], "dark mode changes the background");
+}
+
+#[test]
+fn drawn_order_fits_the_page() {
+    let Some(browser) = browser() else { return };
+    let finding = OrderFinding { is_failure: true, drawing: order_svg::tests::example(), ..OrderFinding::default() };
+    let exploration = Exploration { findings: vec![finding], ..Exploration::default() };
+    let page = html::render(&Outcome { exploration: Some(exploration), ..Outcome::of(Report::default()) });
+    for (size, dark) in [("1280,1000", false), ("1280,1000", true)] {
+        let seen = measure(&browser, &page, size, dark);
+        assert_eq!(seen["errors"], serde_json::json!([]), "window {size}, dark {dark}");
+        assert_eq!(seen["drawings"][0]["lanes"], serde_json::json!(["host", "stream 2", "stream 10"]));
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Data for the renderers, and its text. Which orders exist and how they are found is not decided here.
 
 use super::format::escape;
+use super::order_svg::{self, OrderDrawing};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -37,6 +38,8 @@ pub struct OrderFinding {
     pub run: u64,
     /// The decisions that lead there, as sentences. Empty if every task runs as soon as it can.
     pub order: Vec<String>,
+    /// These decisions among the steps around them.
+    pub drawing: OrderDrawing,
     /// The file for `--schedule replay:FILE`.
     pub order_file: Option<String>,
     pub repro_command: String,
@@ -100,7 +103,8 @@ impl Exploration {
             }
             writeln!(
                 page,
-                "</ol><p class=\"repeat\">Repeat with <code>{}</code></p></article>",
+                "</ol>{}<p class=\"repeat\">Repeat with <code>{}</code></p></article>",
+                order_svg::draw(&finding.drawing),
                 escape(&finding.repro_command)
             )
             .expect(TEXT);
@@ -148,6 +152,7 @@ mod tests {
             is_failure: true,
             run: 7,
             order: vec!["task 1 of stream 2 runs after task 3 of stream 1 <a.c:4>".to_owned()],
+            drawing: OrderDrawing::default(),
             order_file: Some("order.txt".to_owned()),
             repro_command: "softacl check --schedule replay:order.txt -- ./app".to_owned(),
         };

@@ -10,6 +10,7 @@ pub mod github;
 pub mod html;
 pub mod json;
 pub mod markdown;
+pub mod order_svg;
 mod outcome;
 pub mod sarif;
 mod slow_rank;

@@ -5,7 +5,7 @@
 //! | `trace` | the steps of one run |
 //! | `races`, `tree` | which orders there are: pure |
 //! | `runner` | one run of the program |
-//! | `shrink`, `story` | an order with few decisions, and its sentences |
+//! | `shrink`, `story` | an order with few decisions, its sentences and its drawing |
 //! | `search` | all runs, on all cores |
 //!
 //! How the program is made to follow an order is part of the engine (`executor::replay`).
@@ -74,6 +74,7 @@ fn finding(arguments: &Arguments, search: &Search, cause: &Cause, index: usize) 
     }
     let narrated = repeat(&constraints, true)?;
     let mut order = story::describe_order(&constraints, &narrated.trace, &narrated.reports);
+    let drawing = story::draw_order(&constraints, &narrated.trace, &narrated.reports);
     // A narrated run names findings differently.
     if matches!(cause.symptom, Symptom::Failure(_)) && !is_shown(&narrated) {
         order.push("(this order did not show it again: the program is not deterministic)".to_owned());
@@ -101,7 +102,7 @@ fn finding(arguments: &Arguments, search: &Search, cause: &Cause, index: usize) 
     };
     let schedule = order_file.as_ref().map_or_else(|| "early".to_owned(), |path| format!("replay:{path}"));
     let repro_command = repro_command(arguments, &["--schedule", &schedule]);
-    Ok(OrderFinding { what, is_failure, run: cause.run, order, order_file, repro_command })
+    Ok(OrderFinding { what, is_failure, run: cause.run, order, drawing, order_file, repro_command })
 }
 
 /// Prints the output of a run, or writes its standard output to a file.
