@@ -1,4 +1,5 @@
 // softacl-only
+// sanitize: address (the library orders the kernel and the host; the thread sanitizer does not see into it)
 // schedules: all
 // env: SOFTACL_FAULTS=kernel@3=507015
 // expects: O1

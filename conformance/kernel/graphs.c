@@ -1,4 +1,5 @@
 // softacl-only
+// sanitize: address (the library orders the kernel and the host; the thread sanitizer does not see into it)
 // schedules: all
 // soc: Ascend910B Ascend910C
 /* A captured kernel runs with every run of its graph, and its argument is released with the graph. */

@@ -1,4 +1,5 @@
 // softacl-only
+// sanitize: address (the library orders the kernel and the host; the thread sanitizer does not see into it)
 // schedules: all
 /* Kernels of a binary run their CPU version, whichever way their arguments are passed. */
 #include "../expect.h"

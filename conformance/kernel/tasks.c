@@ -1,4 +1,5 @@
 // softacl-only
+// sanitize: address (the library orders the kernel and the host; the thread sanitizer does not see into it)
 // schedules: all
 // expects: M1
 /* A kernel is a task of its stream: it reads what earlier copies wrote, later copies read what it wrote, events order it
