@@ -185,7 +185,7 @@ void compute_and_wait(const Traits &traits, Shared task, const Stack &arguments,
     if (results->error) std::rethrow_exception(results->error);
     const auto &schema = op.schema();
     TORCH_CHECK(results->returned.size() == schema.returns().size(), "softacl: ", traits.name, " did not run");
-    if (traits.learns) cache_shapes(key, shapes_of(op, results->returned));
+    if (traits.observes_shapes) cache_shapes(key, shapes_of(op, results->returned));
     for (size_t index = 0; index < arguments.size(); ++index) {
         if (!schema.arguments()[index].is_out() || !arguments[index].isTensor()) continue;
         const at::Tensor out = arguments[index].toTensor();
@@ -298,7 +298,7 @@ void compute(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack) {
         } else if (!has_mask(arguments)) {
             key = shape_key(op, arguments);
             std::exception_ptr reason;
-            shapes = traits.learns ? cached_shapes(key) : infer_shapes(op, arguments, key, &reason);
+            shapes = traits.observes_shapes ? cached_shapes(key) : infer_shapes(op, arguments, key, &reason);
         }
     }
     if (shapes) {

@@ -133,7 +133,7 @@ struct Traits {
     // The size of a result depends on values, or a result is not a tensor: the call waits.
     bool waits = false;
     // The meta kernel promises other shapes than the CPU kernel returns: the first call waits and shows them.
-    bool learns = false;
+    bool observes_shapes = false;
     // Every result is an argument, and the meta kernel does not accept what the CPU kernel accepts.
     bool has_no_meta = false;
     // Tensors of the host may be arguments.

@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 12> OTHER_TENSORS = {
 constexpr std::array<std::string_view, 3> WHOLE = {"convolution", "convolution_backward", "_convolution"};
 
 // Operators whose meta kernel promises other shapes than the CPU kernel returns.
-constexpr std::array<std::string_view, 9> LEARNED = {
+constexpr std::array<std::string_view, 9> OBSERVED = {
     "_embedding_bag", "_embedding_bag_forward_only", "native_batch_norm", "_native_batch_norm_legit",
     "_native_batch_norm_legit_no_training", "_batch_norm_with_update", "_batch_norm_no_update",
     "linalg_lstsq", "native_batch_norm_backward"};
@@ -92,7 +92,7 @@ Traits traits_for(const c10::OperatorHandle &op) {
                       ? op.operator_name().name
                       : op.operator_name().name + "." + op.operator_name().overload_name;
     traits.waits = !returns_tensors(op.schema()) || op.hasTag(at::Tag::dynamic_output_shape);
-    traits.learns = contains(LEARNED, name);
+    traits.observes_shapes = contains(OBSERVED, name);
     traits.has_no_meta = contains(WRITE_AT_INDEX, name);
     traits.takes_hosts = contains(TAKE_HOSTS, name);
     traits.is_random = has_generator(op.schema()) || is_dropout(op);

@@ -95,7 +95,7 @@ at::Generator generator_of(const RandomState &state) {
         seed = read_word(state.captured_seed);
         offset += read_word(state.captured_offset);
     }
-    // Neighbouring offsets must give unrelated sequences (the finalizer of splitmix64).
+    // Adjacent offsets must give unrelated sequences (the finalizer of splitmix64).
     uint64_t mixed = seed + 0x9e3779b97f4a7c15ULL * (offset + 1);
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
     mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
