@@ -208,13 +208,15 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
             runs.push(ProgramRun { program, soc: None, form: Form::Ep, schedule: None });
             continue;
         }
-        // Products differ in data and schedules in code, so one product runs on all schedules.
+        // Products differ in data and schedules in code, so one product runs on all schedules, and only one runs under
+        // observers and sanitizers.
         let schedules = match (index, options.observer, options.sanitizer) {
             (0, Some(Observer::Checker(seeds)), _) => Directives::checked_schedules(seeds),
             (0, Some(Observer::Tracer), _) => directives.schedules(),
             (_, Some(_), _) => break,
             (0, None, None) => directives.schedules(),
-            _ => vec![None],
+            (0, None, Some(_)) | (_, None, None) => vec![None],
+            (_, None, Some(_)) => break,
         };
         for form in &directives.forms {
             let run = |schedule: &Option<String>| ProgramRun {

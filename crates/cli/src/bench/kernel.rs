@@ -25,7 +25,7 @@ pub fn submit(session: &Session) -> Result<CaseOutcome> {
         Runner::new(COPY, LAUNCHES, |_| blocked(&stream, || c_api::upload_each(&targets, &sources, LEN, &stream))),
     ];
     let (series, _) = run_interleaved(session, runners)?;
-    let verified_bytes = fixture.verify([(0, 0)].into_iter(), LEN)?;
+    let verified_bytes = fixture.verify([(0, 0)], LEN)?;
     Ok(CaseOutcome { series, unit_bytes: LEN, verified_bytes, notes: Vec::new() })
 }
 
