@@ -73,6 +73,7 @@ impl Caller<'_> {
             asks_process,
         };
         let key = memory.exchange.export(&physical, &info, false)?;
+        self.machine.begin_sharing();
         if let Some(observer) = self.machine.observer() {
             observer.mapped(extent.start, extent.size, identity(&physical));
             observer.shared(identity(&physical));
@@ -119,6 +120,7 @@ impl Caller<'_> {
         }
         let found = export::open(key, Purpose::Range)?;
         memory.exchange.mark_used();
+        self.machine.begin_sharing();
         let MemoryLocation::Device(theirs) = found.offer.home else {
             return fail(Error::Internal("a key of a range names no device".to_owned()));
         };

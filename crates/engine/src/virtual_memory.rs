@@ -150,6 +150,7 @@ impl Caller<'_> {
             attribute: physical.attribute,
             asks_process,
         };
+        self.machine.begin_sharing();
         if let Some(observer) = self.machine.observer() {
             observer.shared(identity(&physical));
         }
@@ -187,6 +188,7 @@ impl Caller<'_> {
     fn open_physical(&self, key: ExportKey, device: u32) -> Result<usize> {
         let found = export::open(key, Purpose::Handle)?;
         self.machine.memory.exchange.mark_used();
+        self.machine.begin_sharing();
         let location = match found.offer.home {
             // Memory of a device that this process does not use counts as memory of the importing device.
             MemoryLocation::Device(number) => {

@@ -18,6 +18,7 @@ impl Caller<'_> {
                 "only an event that was created with the IPC flag can be exported".to_owned(),
             ));
         };
+        self.machine.begin_sharing();
         let SharedName { process, descriptor, nonce } = counters.name();
         let mut name = [0; 16];
         name[..4].copy_from_slice(&process.to_le_bytes());

@@ -153,6 +153,7 @@ impl Caller<'_> {
         if for_all {
             shared.open_to_all();
         }
+        self.machine.begin_sharing();
         let SharedName { process, descriptor, nonce } = shared.name();
         Ok(format!("{PREFIX}{process:08x}{descriptor:08x}{nonce:016x}"))
     }
@@ -189,6 +190,7 @@ impl Caller<'_> {
                 "process {process} is not admitted: the exporter calls aclrtNotifySetImportPid, or exports with DISABLE_PID_VALIDATION"
             )));
         }
+        self.machine.begin_sharing();
         let counter = Arc::new(Counter::imported(Arc::new(shared)));
         self.insert_notify(NotifyState { counter, is_imported: true, ..NotifyState::default() })
     }
