@@ -8,6 +8,7 @@ use crate::slow_path::Reason;
 use crate::task::moves::Move;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::Result;
+use softacl_memory::shared::SharedName;
 use softacl_memory::touch::Touch;
 
 impl Machine {
@@ -130,6 +131,14 @@ impl Machine {
         let processes = users();
         if !processes.is_empty() {
             observer.advised(&Advisory::SharedInUse { what, processes });
+        }
+    }
+
+    /// Emits that an event or notify cannot be opened any more, if its creator still runs.
+    pub(crate) fn check_ended(&self, what: &'static str, name: SharedName) {
+        let process = name.process;
+        if name.is_creator_running() {
+            self.advise(|| Advisory::EndedBeforeImport { what, process });
         }
     }
 

@@ -143,8 +143,11 @@ pub enum Advisory {
     UnalignedValue(usize),
     /// A thread without a context used the configured default device.
     DefaultDevice(u32),
-    /// An event or memory ends although other processes use it: they have it open, or have waits for it queued.
+    /// Something shared ends although other processes use it: they have the memory open, have waits for the event
+    /// queued, or records of the notify.
     SharedInUse { what: &'static str, processes: Vec<u32> },
+    /// An event or notify ended before this process opened it. Its creator, `process`, still runs.
+    EndedBeforeImport { what: &'static str, process: u32 },
     /// Device memory may be written by something that no callback reports: host code, another process.
     Viewed { address: usize, len: usize },
 }
