@@ -32,6 +32,13 @@ impl Machine {
         reached
     }
 
+    /// Emits that the calling thread has seen that a record of a shared event was reached.
+    pub(crate) fn emit_foreign_record(&self) {
+        if let Some(observer) = self.observer() {
+            observer.foreign_record_seen();
+        }
+    }
+
     /// The point of the task that a stream gets next. If another thread submits first, the observer receives an order
     /// that is one task too early, or none.
     pub(crate) fn next_point(&self, stream: StreamKey) -> StreamPoint {
