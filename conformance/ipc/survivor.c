@@ -59,6 +59,13 @@ int main(int argc, char **argv)
         return exporter(peer_parent(argv));
     }
     REQUIRE_OK(aclrtSetDevice(0));
+    /* An observer may open a file when a process first shares something. The file of the
+     * freed memory may be closed later. */
+    void *first = device_memory(SIZE);
+    char first_key[65];
+    REQUIRE_OK(aclrtIpcMemGetExportKey(first, SIZE, first_key, sizeof first_key, 1));
+    REQUIRE_OK(aclrtIpcMemClose(first_key));
+    REQUIRE_OK(aclrtFree(first));
     size_t files = open_files();
     for (int is_killed = 0; is_killed < 2; is_killed++) {
         struct peer peer = peer_start("exporter");
@@ -97,7 +104,7 @@ int main(int argc, char **argv)
     EXPECT_OK(aclrtIpcMemClose(key));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFree(neighbor));
-    EXPECT_TRUE(open_files() == files, "%zu open files, initially %zu", open_files(), files);
+    EXPECT_TRUE(open_files() <= files, "%zu open files, initially %zu", open_files(), files);
     EXPECT_OK(aclrtResetDevice(0));
     return finish();
 }

@@ -161,10 +161,10 @@ fn report_on(end: RunInfo) -> Option<Report> {
     }))
 }
 
-/// Who waits for whom, if a thread waits inside a call.
+/// Who waits for whom, if a stream has work, or another process may wait for this one.
 fn waits(machine: &Machine) -> Option<Picture> {
     let picture = softacl_checker::take_picture(machine, checker());
-    (!picture.streams.is_empty()).then_some(picture)
+    (!picture.streams.is_empty() || machine.is_sharing()).then_some(picture)
 }
 
 /// Prepares the report of a process that is stopped while it waits.

@@ -64,6 +64,14 @@ pub(crate) fn coarse_monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// The monotonic clock of the system, which all processes share.
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills the local structure.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// The id that the system gives the calling thread.
 pub(crate) fn thread_id() -> i32 {
     // SAFETY: the call has no preconditions and cannot fail.

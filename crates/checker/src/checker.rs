@@ -2,12 +2,13 @@
 
 use crate::backtrace::SymbolCache;
 use crate::call::coarse_monotonic_ns;
-use crate::finding::{FindingId, Participant, Report, Severity};
+use crate::finding::{FindingId, Participant, ProcessAccesses, Report, Severity};
 use crate::guard::Guard;
 use crate::operation::Operation;
 use crate::picture::Picture;
+use crate::shared_log::SharedLog;
 use crate::state::{Findings, NewOperation, PendingFinding, State, micros};
-use crate::unjudged::Subject;
+use crate::unjudged::{self, Subject};
 use softacl_engine::lock_with_timeout;
 use softacl_engine::observer::Touch;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -93,6 +94,7 @@ impl Checker {
     pub fn report(&self, run: RunInfo) -> Report {
         let mut names = SymbolCache::new(run.is_brief);
         let (mut recent, mut unjudged) = (Vec::new(), Vec::new());
+        let (mut shared_log, mut files) = (SharedLog::default(), Vec::new());
         if let Some(mut state) = self.last_state().map(|state| self.with_accesses_processed(state)) {
             if !run.is_abnormal_exit {
                 state.check_unobserved(&run.unobserved);
@@ -115,8 +117,13 @@ impl Checker {
                 state.not_judged(&[FindingId::H1, FindingId::H3], Subject::HostAccess, interrupting, INTERRUPTING);
             }
             unjudged = state.unjudged.list();
+            shared_log = state.shared_log.clone();
+            files = state.mappings.shared_files();
         }
         // Symbolization is slow, so it runs without the state lock.
+        let shared = ProcessAccesses { files, ..shared_log.to_reported(&mut names) };
+        // Only a command that has the reports of all processes can compare them.
+        unjudged::merge(&mut unjudged, shared.unjudged(|_| false));
         let list = self.findings.last();
         if run.is_brief {
             recent.clear();
@@ -138,6 +145,7 @@ impl Checker {
             unjudged,
             faults: run.faults,
             waits: run.waits,
+            shared,
             timeline,
         }
     }

@@ -33,6 +33,9 @@ pub struct Report {
     /// Who waited for whom when the process was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Picture>,
+    /// Accesses to memory that several processes share.
+    #[serde(default)]
+    pub shared: ProcessAccesses,
     /// Operations of the streams and threads that findings name, oldest first, for the timeline.
     pub timeline: Vec<ReportedOperation>,
 }
@@ -122,6 +125,53 @@ pub struct Bytes {
 pub enum Mode {
     Read,
     Write,
+}
+
+/// Accesses of one process to memory that several processes share.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessAccesses {
+    /// Device and inode of the memory that the process shares.
+    pub files: Vec<(u64, u64)>,
+    /// Oldest first.
+    pub accesses: Vec<SharedAccess>,
+    /// Locations of the accesses.
+    pub places: Vec<Backtrace>,
+    /// Number of older accesses that are not listed.
+    pub forgotten: u64,
+    /// Number of ranges of listed accesses that are not listed.
+    pub omitted: u64,
+}
+
+/// A task or a blocking call that accesses shared memory. Times are nanoseconds of the system's monotonic clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SharedAccess {
+    pub ranges: Vec<SharedRange>,
+    /// From when on the task could run: it was queued, and everything outside of its process that it waited for had
+    /// happened. `None` if that never was the case.
+    pub ready: Option<u64>,
+    /// When something that another process may have done let it continue.
+    pub gated: u64,
+    /// Before the first byte is accessed.
+    pub started: u64,
+    /// When a host wait of its process covered it.
+    pub known: u64,
+    pub is_call: bool,
+    /// Without its location.
+    pub operation: ReportedOperation,
+    /// Index into [`ProcessAccesses::places`].
+    pub place: usize,
+}
+
+/// A range of a memory file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedRange {
+    /// Device and inode, the same in all processes.
+    pub file: (u64, u64),
+    pub start: u64,
+    pub end: u64,
+    /// Address in the process.
+    pub address: u64,
+    pub is_write: bool,
 }
 
 /// A source location with its callers, innermost frame first. Empty if unknown.

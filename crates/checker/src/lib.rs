@@ -10,6 +10,7 @@
 //! | `guard`, `snapshot`, `accessed_pages` | detection of host accesses to memory in flight: page protection and comparison |
 //! | `hold` | accesses to memory of copies behind host functions |
 //! | `waits`, `wait_log` | what releases each wait of a stream |
+//! | `shared_log`, `shared_accesses`, `process_access` | accesses to memory of several processes |
 //! | `races`, `blocks`, `touches`, `life`, `refusals` | the checks, one module per family of findings |
 //! | `wait_graph`, `threads`, `look` | who waits for whom, and the proof that a program hangs |
 //! | `hang`, `wait_text`, `system_call` | W1: the report of a hang, and waits in words |
@@ -48,11 +49,14 @@ mod mappings;
 mod observer;
 mod operation;
 pub mod picture;
+mod process_access;
 mod python;
 mod races;
 mod ranges;
 mod refusals;
 pub mod report;
+mod shared_accesses;
+mod shared_log;
 mod signals;
 mod snapshot;
 mod source_path;

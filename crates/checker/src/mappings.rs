@@ -3,8 +3,8 @@
 //!
 //! Addresses outside mappings stand for themselves.
 
-use softacl_engine::observer::Touch;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use softacl_engine::observer::{SharedFile, Touch};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// First address that stands for physical memory. No program address is this large.
 const PHYSICAL: usize = 1 << 62;
@@ -23,13 +23,19 @@ pub(crate) struct Mappings {
     by_start: BTreeMap<usize, Mapping>,
     /// First address by identity of the physical memory.
     bases: HashMap<usize, usize>,
-    /// First addresses of memory that other processes can access.
-    shared: HashSet<usize>,
+    /// What other processes call the memory that they can access, by its first address.
+    shared: HashMap<usize, SharedFile>,
+    /// Device and inode of every file that was shared.
+    files: BTreeSet<(u64, u64)>,
 }
 
 impl Mappings {
     pub(crate) fn map(&mut self, start: usize, size: usize, identity: usize) {
         let physical = self.base(identity);
+        if !self.by_start.values().any(|mapping| mapping.physical == physical) {
+            // Other memory may have had this identity.
+            self.shared.remove(&physical);
+        }
         self.by_start.insert(start, Mapping { size, physical });
     }
 
@@ -40,14 +46,35 @@ impl Mappings {
     }
 
     /// Marks physical memory as accessible to other processes.
-    pub(crate) fn share(&mut self, identity: usize) {
+    pub(crate) fn share(&mut self, identity: usize, file: SharedFile) {
         let base = self.base(identity);
-        self.shared.insert(base);
+        self.shared.insert(base, file);
+        self.files.insert((file.device, file.inode));
+    }
+
+    /// Device and inode of every file that was shared.
+    pub(crate) fn shared_files(&self) -> Vec<(u64, u64)> {
+        self.files.iter().copied().collect()
+    }
+
+    /// True if other processes can access some memory.
+    pub(crate) fn has_shared(&self) -> bool {
+        !self.shared.is_empty()
     }
 
     /// True if another process can access the byte at an address.
     pub(crate) fn is_shared(&self, address: usize) -> bool {
-        self.mapping(address).is_some_and(|(_, mapping)| self.shared.contains(&mapping.physical))
+        self.shared_place(address).is_some()
+    }
+
+    /// The file of the byte at an address that other processes can access, and its place in the file.
+    pub(crate) fn shared_place(&self, address: usize) -> Option<(SharedFile, u64)> {
+        if self.shared.is_empty() {
+            return None;
+        }
+        let (start, mapping) = self.mapping(address)?;
+        let file = *self.shared.get(&mapping.physical)?;
+        Some((file, file.offset + (address - start) as u64))
     }
 
     /// The address that stands for the byte at a program address.
@@ -105,8 +132,12 @@ mod tests {
     fn every_mapping_of_shared_memory_is_shared() {
         let mut mappings = Mappings::default();
         mappings.map(0x10000, 0x1000, 7);
-        mappings.share(7);
+        mappings.share(7, SharedFile { device: 1, inode: 2, offset: 0x2000 });
         mappings.map(0x30000, 0x1000, 7);
         assert!(mappings.is_shared(0x10000) && mappings.is_shared(0x30fff) && !mappings.is_shared(0x31000));
+        assert_eq!(mappings.shared_place(0x30010).map(|(_, at)| at), Some(0x2010));
+        assert!(mappings.unmap(0x30000) || mappings.unmap(0x10000));
+        mappings.map(0x50000, 0x1000, 7);
+        assert!(!mappings.is_shared(0x50000), "other memory has the identity now");
     }
 }

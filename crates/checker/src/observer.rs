@@ -11,7 +11,7 @@ use crate::python;
 use crate::state::{Allocation, LiveObject, NewOperation, micros};
 use softacl_engine::observer::{
     AccessKind, Advisory, BlockChange, BlockedOn, Cell, CellId, FaultAction, Function, Mark, Object, Observer, Origin,
-    Signal, StreamPosition, Submitted, TaskKind, Touch, Window,
+    SharedFile, Signal, StreamPosition, Submitted, TaskKind, Touch, Window,
 };
 use softacl_engine::{Error, MemoryKind};
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Observer for Checker {
             state.freed_blocks.insert(start, size, Some(task.at), &operation);
         }
         state.check_freed_blocks(&operation);
-        state.count_shared(&operation);
+        state.log_shared_task(task, &operation);
         let pending = state.pending(&operation);
         if !pending.is_empty() {
             let clock = state.clocks.of(task.at);
@@ -137,6 +137,7 @@ impl Observer for Checker {
         if let Some(task) = state.in_flight_task(at) {
             task.operation.start(time);
         }
+        state.shared_log.started(at);
         state.compare_sources_at(self.guard(), at);
         state.open_for_task(self.guard(), at);
     }
@@ -173,6 +174,7 @@ impl Observer for Checker {
         // A callback task without a waiter has left the queue and may not have run.
         state.host_function_finished(at);
         self.wake_held_threads();
+        state.shared_log.passed(at);
         state.resolve_on_pass(at);
         if let Some(operation) = operation {
             operation.finish(micros(self.start));
@@ -216,6 +218,7 @@ impl Observer for Checker {
         if let Some(functions) = state.host_functions.get_mut(&at.stream) {
             functions.retain(|sequence| *sequence > at.sequence);
         }
+        state.shared_log.dropped(at);
         state.clocks.discard_tasks(at, done);
         self.retire_completed(&mut state);
         // Tasks that had started still finish.
@@ -258,10 +261,10 @@ impl Observer for Checker {
             state.check_batch(&operation);
         }
         state.check_freed_blocks(&operation);
-        state.count_shared(&operation);
         let pending = state.pending(&operation);
         let tasks: Vec<StreamPosition> = pending.iter().filter_map(|conflict| conflict.earlier.at).collect();
         let mut state = self.hold_call(state, &tasks);
+        state.log_shared_call(&operation);
         state.check_order(&operation, &host, &pending);
         state.check_written(self.guard(), &operation);
         self.guard().open(touches);
@@ -360,8 +363,12 @@ impl Observer for Checker {
         self.state().mappings.map(start, size, physical);
     }
 
-    fn shared(&self, physical: usize) {
-        self.state().mappings.share(physical);
+    fn shared(&self, physical: usize, file: SharedFile) {
+        self.state().share_memory(physical, file);
+    }
+
+    fn foreign_record_seen(&self) {
+        self.state().shared_log.record_seen();
     }
 
     /// Ignored: a mark accesses nothing.

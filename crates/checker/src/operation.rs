@@ -181,6 +181,16 @@ impl Operation {
         ranges: Vec<finding::Bytes>,
         names: &mut SymbolCache,
     ) -> finding::ReportedOperation {
+        finding::ReportedOperation { ranges, place: self.place(names), ..self.to_reported_without_place() }
+    }
+
+    /// The symbolized location.
+    pub(crate) fn place(&self, names: &mut SymbolCache) -> finding::Backtrace {
+        self.backtrace.resolve(self.function, names)
+    }
+
+    /// The form of the report, without ranges and location.
+    pub(crate) fn to_reported_without_place(&self) -> finding::ReportedOperation {
         finding::ReportedOperation {
             number: self.sequence,
             what: if self.launch.is_some() { format!("{}, in a graph run", self.describe()) } else { self.describe() },
@@ -190,8 +200,8 @@ impl Operation {
                 None => finding::Actor::Thread { thread: self.thread },
             },
             thread: self.thread,
-            ranges,
-            place: self.backtrace.resolve(self.function, names),
+            ranges: Vec::new(),
+            place: finding::Backtrace::default(),
             submitted: self.submitted,
             started: self.started.get(),
             finished: self.finished.get(),

@@ -8,15 +8,10 @@ use crate::interposer;
 use crate::ledger::Conflict;
 use crate::operation::Operation;
 use crate::state::{Evidence, InFlight, PendingFinding, State};
-use crate::unjudged::Subject;
 use softacl_engine::MemoryKind;
 use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::collections::HashSet;
 use std::sync::Arc;
-
-/// Why operations on shared memory were not judged.
-const SHARED_MEMORY: &str =
-    "they access memory that other processes can access, too, and each process is checked on its own";
 
 impl State {
     /// Earlier accesses that an operation overlaps and that the host clock does not include.
@@ -57,14 +52,6 @@ impl State {
                 Some(_) if is_held || is_earlier_held => self.defer(operation, conflict),
                 _ => self.find_race(operation, conflict),
             }
-        }
-    }
-
-    /// Counts an operation on memory that other processes can access: their accesses are not compared with it.
-    pub(crate) fn count_shared(&mut self, operation: &Operation) {
-        if operation.touches.iter().any(|touch| self.mappings.is_shared(touch.address)) {
-            let what = if operation.at.is_some() { Subject::Task } else { Subject::Call };
-            self.not_judged(&[FindingId::S1, FindingId::S2], what, 1, SHARED_MEMORY);
         }
     }
 

@@ -290,9 +290,18 @@ impl State {
                 format!("{} while {}", ending(what), users(what, processes)),
                 format!("end the {what} after the other process has reported that it no longer uses it"),
             ),
+            Advisory::EndedBeforeImport { what, process } => (
+                FindingId::I1,
+                format!(
+                    "the {what} of process {process} cannot be opened: its creator still runs, and has destroyed the \
+                     {what} before this process opened it, or the key is not one of this run"
+                ),
+                format!("destroy the {what} after the other process has opened and used it"),
+            ),
             Advisory::Viewed { .. } => return,
         };
-        let severity = if id == FindingId::I1 { Severity::Proven } else { Severity::Advice };
+        let is_proven = matches!(note, Advisory::SharedInUse { .. });
+        let severity = if is_proven { Severity::Proven } else { Severity::Advice };
         let evidence = vec![self.evidence("the call", operation, None)];
         self.add_finding(PendingFinding { id, severity, message, fix, count: 1, evidence });
     }
@@ -380,14 +389,22 @@ impl State {
 
 /// How something that is shared between processes ends.
 fn ending(what: &str) -> &'static str {
-    if what == "event" { "an exported event was destroyed" } else { "exported memory was freed, or its key closed," }
+    match what {
+        "event" => "an exported event was destroyed",
+        "notify" => "an exported notify was destroyed",
+        _ => "exported memory was freed, or its key closed,",
+    }
 }
 
 /// What other processes do with something that is shared.
 fn users(what: &str, processes: &[u32]) -> String {
     let names: Vec<String> = processes.iter().map(|process| format!("process {process}")).collect();
     let verb = if processes.len() == 1 { "has" } else { "have" };
-    let what = if what == "event" { "a wait for it queued" } else { "it open" };
+    let what = match what {
+        "event" => "a wait for it queued",
+        "notify" => "a record of it queued",
+        _ => "it open",
+    };
     format!("{} {verb} {what}", names.join(" and "))
 }
 

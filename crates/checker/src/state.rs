@@ -15,6 +15,7 @@ use crate::ledger::Ledger;
 use crate::mappings::Mappings;
 use crate::operation::{Launch, Operation};
 use crate::ranges::Ranges;
+use crate::shared_log::SharedLog;
 use crate::unjudged::{Subject, UnjudgedCounts};
 use crate::wait_log::Waits;
 use crate::wait_text::WaitRecords;
@@ -231,6 +232,8 @@ pub(crate) struct State {
     /// Recent operations for the timeline, oldest first.
     pub(crate) recent: VecDeque<Arc<Operation>>,
     pub(crate) unjudged: UnjudgedCounts,
+    /// Accesses to memory that several processes share.
+    pub(crate) shared_log: SharedLog,
 }
 
 impl StreamProgress {
@@ -489,6 +492,7 @@ impl State {
             }
         }
         for task in &retired {
+            self.shared_log.known(task.at);
             if !task.operation.has_finished()
                 && let Some(progress) = self.progress.get_mut(&task.at.stream)
             {

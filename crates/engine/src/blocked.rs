@@ -2,7 +2,7 @@
 //! are about to park, so that a wait that finds its work done costs nothing.
 
 use crate::observer::{BlockedOn, StreamPosition};
-use softacl_sync::facade::{AtomicU64, Mutex, Ordering, lock};
+use softacl_sync::facade::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use std::sync::OnceLock;
 
 /// A thread that waits inside a call.
@@ -32,6 +32,8 @@ pub(crate) struct BlockedThreads {
     functions: Mutex<Vec<RunningFunction>>,
     /// Called when a thread is entered.
     pub(crate) on_enter: OnceLock<fn()>,
+    /// The program shares something with other processes, whose threads and streams may wait for this one.
+    pub(crate) is_sharing: AtomicBool,
 }
 
 impl BlockedThreads {
@@ -51,7 +53,7 @@ impl BlockedThreads {
         FunctionGuard { threads: self, function }
     }
 
-    fn emit_entered(&self) {
+    pub(crate) fn emit_entered(&self) {
         if let Some(call) = self.on_enter.get() {
             call();
         }

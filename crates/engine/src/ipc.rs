@@ -4,7 +4,7 @@
 use crate::allocation::device_page;
 use crate::caller::Caller;
 use crate::observer::Advisory;
-use crate::virtual_memory::{identity, read_key};
+use crate::virtual_memory::{identity, read_key, shared_file};
 use ascendcl_sys::{
     ACL_DDR_MEM_P2P_HUGE, ACL_DDR_MEM_P2P_NORMAL, ACL_HBM_MEM_P2P_HUGE, ACL_HBM_MEM_P2P_HUGE1G, ACL_HBM_MEM_P2P_NORMAL,
     ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE1G, ACL_MEM_P2P_NORMAL,
@@ -73,9 +73,10 @@ impl Caller<'_> {
             asks_process,
         };
         let key = memory.exchange.export(&physical, &info, false)?;
+        self.machine.begin_sharing();
         if let Some(observer) = self.machine.observer() {
             observer.mapped(extent.start, extent.size, identity(&physical));
-            observer.shared(identity(&physical));
+            observer.shared(identity(&physical), shared_file(&physical, 0));
         }
         self.machine.advise(|| Advisory::Viewed { address, len: size });
         Ok(key.text())
@@ -119,6 +120,7 @@ impl Caller<'_> {
         }
         let found = export::open(key, Purpose::Range)?;
         memory.exchange.mark_used();
+        self.machine.begin_sharing();
         let MemoryLocation::Device(theirs) = found.offer.home else {
             return fail(Error::Internal("a key of a range names no device".to_owned()));
         };

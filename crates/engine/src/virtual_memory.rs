@@ -4,7 +4,7 @@
 use crate::allocation::out_of_memory;
 use crate::caller::Caller;
 use crate::machine::Machine;
-use crate::observer::Advisory;
+use crate::observer::{Advisory, SharedFile};
 use softacl_errors::{Error, MemoryPool, Result, fail};
 use softacl_memory::export::{self, ExportInfo, ExportKey, Purpose};
 use softacl_memory::extent::Extent;
@@ -13,6 +13,7 @@ use softacl_memory::reservation::{GRANULE, MapRequest};
 use softacl_memory::use_lock::UseLock;
 use softacl_memory::{MemoryKind, MemoryLocation, Rights};
 use softacl_sync::facade::lock;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 
 /// Physical memory to create.
@@ -150,8 +151,9 @@ impl Caller<'_> {
             attribute: physical.attribute,
             asks_process,
         };
+        self.machine.begin_sharing();
         if let Some(observer) = self.machine.observer() {
-            observer.shared(identity(&physical));
+            observer.shared(identity(&physical), shared_file(&physical, 0));
         }
         memory.exchange.export(&physical, &info, fits_number)
     }
@@ -187,6 +189,7 @@ impl Caller<'_> {
     fn open_physical(&self, key: ExportKey, device: u32) -> Result<usize> {
         let found = export::open(key, Purpose::Handle)?;
         self.machine.memory.exchange.mark_used();
+        self.machine.begin_sharing();
         let location = match found.offer.home {
             // Memory of a device that this process does not use counts as memory of the importing device.
             MemoryLocation::Device(number) => {
@@ -234,6 +237,17 @@ pub(super) fn identity(physical: &Arc<Physical>) -> usize {
     Arc::as_ptr(physical) as usize
 }
 
+/// What other processes call the memory. `offset` is its place in the file.
+pub(super) fn shared_file(physical: &Physical, offset: usize) -> SharedFile {
+    // The status of an open file can be read. Otherwise the memory has no name, and is compared with nothing.
+    let status = physical.file.metadata().ok();
+    SharedFile {
+        device: status.as_ref().map_or(0, |status| status.dev()),
+        inode: status.as_ref().map_or(0, |status| status.ino()),
+        offset: offset as u64,
+    }
+}
+
 impl Machine {
     /// Maps physical memory and reports it like an allocation or a registration.
     pub(super) fn map_physical(&self, request: &MapRequest<'_>) -> Result<()> {
@@ -246,8 +260,8 @@ impl Machine {
                 MemoryKind::Pinned | MemoryKind::Pageable => observer.registered(start, size),
             }
             observer.mapped(start, size, identity(request.physical));
-            if request.physical.is_imported {
-                observer.shared(identity(request.physical));
+            if request.physical.is_imported || !lock(&request.physical.export_records).is_empty() {
+                observer.shared(identity(request.physical), shared_file(request.physical, request.offset));
             }
             if request.physical.is_imported || request.physical.is_shared_with_host {
                 // Another process, or host code, may write the memory.

@@ -108,6 +108,20 @@ impl Machine {
         let _ = self.blocked.on_enter.set(call);
     }
 
+    /// Records that the program shares something with other processes. From then on, one of them may wait for this one,
+    /// even if no thread of this one ever waits inside a call.
+    pub(crate) fn begin_sharing(&self) {
+        self.blocked.is_sharing.store(true, Ordering::Relaxed);
+        if self.is_guarded() {
+            self.blocked.emit_entered();
+        }
+    }
+
+    /// True if the program has shared events, notifies or memory with other processes.
+    pub fn is_sharing(&self) -> bool {
+        self.blocked.is_sharing.load(Ordering::Relaxed)
+    }
+
     /// Returns who waits for what.
     pub fn wait_snapshot(&self) -> WaitSnapshot {
         let mut keys = lock(&self.busy).clone();

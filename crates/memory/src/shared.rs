@@ -30,6 +30,13 @@ pub struct SharedName {
     pub nonce: u64,
 }
 
+impl SharedName {
+    /// True if the process that created the counters still runs, as far as `/proc` shows.
+    pub fn is_creator_running(&self) -> bool {
+        std::fs::metadata(format!("/proc/{}/fd", self.process)).is_ok()
+    }
+}
+
 /// The shared state of one event or notify.
 #[derive(Debug)]
 pub struct SharedCounters {

@@ -9,7 +9,7 @@ use crate::summary::Summary;
 use crate::trace;
 use crate::trace_event::{TextId, TraceEvent};
 use softacl_engine::observer::{
-    AccessKind, Advisory, BlockChange, BlockedOn, FaultAction, Function, Mark, Object, Observer, Origin,
+    AccessKind, Advisory, BlockChange, BlockedOn, FaultAction, Function, Mark, Object, Observer, Origin, SharedFile,
     StreamPosition, Submitted, TaskKind, Touch, Window,
 };
 use softacl_engine::{Error, MemoryKind};
@@ -249,7 +249,7 @@ impl Observer for Tracer {
     /// Ignored: the memory around a block stays allocated, and mappings are reported as allocations.
     fn block_changed(&self, _change: BlockChange, _at: Option<StreamPosition>) {}
     fn mapped(&self, _start: usize, _size: usize, _physical: usize) {}
-    fn shared(&self, _physical: usize) {}
+    fn shared(&self, _physical: usize, _file: SharedFile) {}
 
     fn marked(&self, mark: &Mark<'_>) {
         let text = |text: &str| self.text(text);

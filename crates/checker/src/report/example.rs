@@ -1,6 +1,8 @@
 //! Example report for the tests of the renderers.
 
-use crate::finding::{Actor, Backtrace, Bytes, Finding, Frame, Mode, Participant, Report, ReportedOperation, Severity};
+use crate::finding::{
+    Actor, Backtrace, Bytes, Finding, Frame, Mode, Participant, ProcessAccesses, Report, ReportedOperation, Severity,
+};
 use crate::unjudged::{Subject, Unjudged};
 
 /// An entry about operations that were not judged.
@@ -89,6 +91,7 @@ pub fn report() -> Report {
         notes: Vec::new(),
         unjudged: Vec::new(),
         waits: None,
+        shared: ProcessAccesses::default(),
         timeline: vec![pageable, copy, write, wait],
     }
 }

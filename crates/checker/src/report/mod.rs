@@ -12,6 +12,7 @@ pub mod json;
 pub mod markdown;
 pub mod order_svg;
 mod outcome;
+mod process_races;
 pub mod sarif;
 mod slow_rank;
 mod source;
@@ -27,4 +28,5 @@ pub(crate) mod example;
 
 pub use format::{escape, quote};
 pub use outcome::{MergedFinding, Outcome, Process};
+pub use process_races::compare_processes;
 pub use slow_rank::slow_rank;

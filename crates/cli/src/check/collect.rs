@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use softacl_checker::finding::Report;
 use softacl_checker::picture::Picture;
 use softacl_checker::report::suppression::Suppressions;
-use softacl_checker::report::{Outcome, slow_rank};
+use softacl_checker::report::{Outcome, compare_processes, slow_rank};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -48,6 +48,8 @@ pub fn run(
     let (pid, status) = ended?;
     let mut found = read(reports.path())?;
     attribute(&mut found);
+    let is_complete = found.values().all(Result::is_ok);
+    compare_processes(&mut found.values_mut().flatten().collect::<Vec<_>>(), is_complete);
     if let Some(limit) = expired {
         outcome.notes.push(format!("the program was stopped after {limit} s (--timeout)"));
     }

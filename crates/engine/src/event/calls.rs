@@ -239,6 +239,7 @@ impl Caller<'_> {
         // An observer receives the order of streams of this process even if there is nothing left to wait for.
         let is_observed = own.is_some() && self.machine.observer().is_some();
         if counters.has_reached(record) && !is_observed {
+            self.machine.emit_foreign_record();
             return None;
         }
         Some(match own {
@@ -314,6 +315,9 @@ impl Caller<'_> {
                 Some((_, point)) => self.machine.wait(point, deadline),
                 None => self.machine.wait_for_foreign_record(&counters, record, deadline),
             };
+            if reached {
+                self.machine.emit_foreign_record();
+            }
             return if reached { Ok(()) } else { fail(Error::EventTimeout(timeout_ms)) };
         }
         let Some(point) = lock(&event.state).record else { return Ok(()) };
@@ -334,6 +338,9 @@ impl Caller<'_> {
         };
         if let Some(counters) = shared {
             let reached = counters.has_reached(counters.latest_record());
+            if reached {
+                self.machine.emit_foreign_record();
+            }
             return Ok((if reached { EventStatus::Complete } else { EventStatus::Pending }, extended));
         }
         let status = match record {

@@ -18,6 +18,7 @@ impl Caller<'_> {
                 "only an event that was created with the IPC flag can be exported".to_owned(),
             ));
         };
+        self.machine.begin_sharing();
         let SharedName { process, descriptor, nonce } = counters.name();
         let mut name = [0; 16];
         name[..4].copy_from_slice(&process.to_le_bytes());
@@ -33,7 +34,9 @@ impl Caller<'_> {
         let nonce = u64::from_le_bytes(name[8..].try_into().expect("eight bytes"));
         let name = SharedName { process: word(0), descriptor: word(4), nonce };
         let not_exported = |error| Error::Parameter(format!("no process exports this event (anymore): {error}"));
-        let counters = SharedCounters::open(name).map_err(not_exported)?;
+        let opened = SharedCounters::open(name).inspect_err(|_| self.machine.check_ended("event", name));
+        let counters = opened.map_err(not_exported)?;
+        self.machine.begin_sharing();
         self.insert_event(EventKind::Extended(EVENT_IPC), context.device(), Some(Arc::new(counters)), Origin::Imported)
     }
 }

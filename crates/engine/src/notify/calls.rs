@@ -45,6 +45,13 @@ impl Caller<'_> {
     /// Ends a notify. Records and waits that are queued stay valid.
     pub fn destroy_notify(&self, raw: usize, is_counting: bool) -> Result<()> {
         let (key, notify) = self.notify(raw, is_counting)?;
+        let (counter, is_imported) = {
+            let state = lock(&notify.state);
+            (Arc::clone(&state.counter), state.is_imported)
+        };
+        if !is_imported {
+            self.machine.check_shared_unused("notify", || counter.users());
+        }
         if !self.machine.notifies.retire(key) {
             return fail(Error::Handle { what: HandleKind::Notify, handle: raw });
         }
@@ -75,7 +82,12 @@ impl Caller<'_> {
     fn change_notify(&self, raw: usize, stream: usize, change: CounterOp, is_counting: bool) -> Result<()> {
         let (_, notify) = self.notify(raw, is_counting)?;
         let (key, stream, context) = self.notify_stream(stream)?;
-        let counter = Arc::clone(&lock(&notify.state).counter);
+        let (counter, is_imported) = {
+            let state = lock(&notify.state);
+            (Arc::clone(&state.counter), state.is_imported)
+        };
+        let in_use = self.machine.observer().filter(|_| is_imported).and_then(|_| counter.in_use());
+        let counter = in_use.map_or(counter, Arc::new);
         let sequence = self.machine.submit(key, stream, context, Control::Change { counter, change })?;
         self.pair_record(notify, StreamPoint { stream: key, sequence });
         Ok(())
@@ -153,6 +165,7 @@ impl Caller<'_> {
         if for_all {
             shared.open_to_all();
         }
+        self.machine.begin_sharing();
         let SharedName { process, descriptor, nonce } = shared.name();
         Ok(format!("{PREFIX}{process:08x}{descriptor:08x}{nonce:016x}"))
     }
@@ -182,13 +195,15 @@ impl Caller<'_> {
         let word = |range: std::ops::Range<usize>| u64::from_str_radix(&digits[range], 16).map_err(|_| malformed());
         let name = SharedName { process: word(0..8)? as u32, descriptor: word(8..16)? as u32, nonce: word(16..32)? };
         let not_exported = |error| Error::Parameter(format!("no process exports this notify (anymore): {error}"));
-        let shared = SharedCounters::open(name).map_err(not_exported)?;
+        let opened = SharedCounters::open(name).inspect_err(|_| self.machine.check_ended("notify", name));
+        let shared = opened.map_err(not_exported)?;
         let process = std::process::id();
         if !shared.is_allowed(process) {
             return fail(Error::Parameter(format!(
                 "process {process} is not admitted: the exporter calls aclrtNotifySetImportPid, or exports with DISABLE_PID_VALIDATION"
             )));
         }
+        self.machine.begin_sharing();
         let counter = Arc::new(Counter::imported(Arc::new(shared)));
         self.insert_notify(NotifyState { counter, is_imported: true, ..NotifyState::default() })
     }

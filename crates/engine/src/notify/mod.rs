@@ -8,6 +8,7 @@ pub(crate) mod calls;
 
 use crate::keys::StreamPoint;
 use softacl_memory::shared::SharedCounters;
+use softacl_memory::use_lock::UseLock;
 use softacl_sync::facade::{Mutex, lock};
 use std::collections::VecDeque;
 use std::io;
@@ -39,6 +40,8 @@ pub(crate) struct Counter {
     /// Unique for the lifetime of the process.
     pub(crate) id: u64,
     storage: Mutex<CounterStorage>,
+    /// Shows the creator that a queued record of this process uses the number.
+    _use_lock: Option<UseLock>,
 }
 
 impl Default for Counter {
@@ -62,12 +65,27 @@ impl Default for CounterStorage {
 impl Counter {
     fn new(storage: CounterStorage) -> Counter {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Counter { id: NEXT.fetch_add(1, Ordering::Relaxed), storage: Mutex::new(storage) }
+        Counter { id: NEXT.fetch_add(1, Ordering::Relaxed), storage: Mutex::new(storage), _use_lock: None }
     }
 
     /// The counter of another process.
     pub(crate) fn imported(shared: Arc<SharedCounters>) -> Counter {
         Counter::new(CounterStorage::Shared(shared))
+    }
+
+    /// A counter of this number that shows its use, for one queued record. `None` if the number is private.
+    pub(crate) fn in_use(&self) -> Option<Counter> {
+        let CounterStorage::Shared(shared) = &*lock(&self.storage) else { return None };
+        let storage = Mutex::new(CounterStorage::Shared(Arc::clone(shared)));
+        Some(Counter { id: self.id, storage, _use_lock: shared.hold_use() })
+    }
+
+    /// Other processes with queued records, as far as they show it.
+    pub(crate) fn users(&self) -> Vec<u32> {
+        match &*lock(&self.storage) {
+            CounterStorage::Shared(shared) => shared.users(),
+            CounterStorage::Private(_) => Vec::new(),
+        }
     }
 
     /// True if another process may change the number.

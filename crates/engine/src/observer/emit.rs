@@ -8,6 +8,7 @@ use crate::slow_path::Reason;
 use crate::task::moves::Move;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::Result;
+use softacl_memory::shared::SharedName;
 use softacl_memory::touch::Touch;
 
 impl Machine {
@@ -29,6 +30,13 @@ impl Machine {
             observer.waited(point.into());
         }
         reached
+    }
+
+    /// Emits that the calling thread has seen that a record of a shared event was reached.
+    pub(crate) fn emit_foreign_record(&self) {
+        if let Some(observer) = self.observer() {
+            observer.foreign_record_seen();
+        }
     }
 
     /// The point of the task that a stream gets next. If another thread submits first, the observer receives an order
@@ -130,6 +138,14 @@ impl Machine {
         let processes = users();
         if !processes.is_empty() {
             observer.advised(&Advisory::SharedInUse { what, processes });
+        }
+    }
+
+    /// Emits that an event or notify cannot be opened any more, if its creator still runs.
+    pub(crate) fn check_ended(&self, what: &'static str, name: SharedName) {
+        let process = name.process;
+        if name.is_creator_running() {
+            self.advise(|| Advisory::EndedBeforeImport { what, process });
         }
     }
 

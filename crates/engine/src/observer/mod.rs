@@ -96,6 +96,16 @@ pub enum BlockChange {
     Freed { start: usize, size: usize },
 }
 
+/// What all processes call a piece of shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SharedFile {
+    /// Device and inode of the memory file.
+    pub device: u64,
+    pub inode: u64,
+    /// The byte of the file at which the memory starts in this process.
+    pub offset: u64,
+}
+
 /// Kind of a blocking access to memory by the calling thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
@@ -143,8 +153,11 @@ pub enum Advisory {
     UnalignedValue(usize),
     /// A thread without a context used the configured default device.
     DefaultDevice(u32),
-    /// An event or memory ends although other processes use it: they have it open, or have waits for it queued.
+    /// Something shared ends although other processes use it: they have the memory open, have waits for the event
+    /// queued, or records of the notify.
     SharedInUse { what: &'static str, processes: Vec<u32> },
+    /// An event or notify ended before this process opened it. Its creator, `process`, still runs.
+    EndedBeforeImport { what: &'static str, process: u32 },
     /// Device memory may be written by something that no callback reports: host code, another process.
     Viewed { address: usize, len: usize },
 }
@@ -241,8 +254,10 @@ pub trait Observer: Send + Sync {
     fn block_changed(&self, change: BlockChange, at: Option<StreamPosition>);
     /// Physical memory was mapped at an address. `physical` identifies it while it is mapped anywhere.
     fn mapped(&self, start: usize, size: usize, physical: usize);
-    /// The physical memory is shared with other processes.
-    fn shared(&self, physical: usize);
+    /// The physical memory is shared with other processes, which know it by its file.
+    fn shared(&self, physical: usize, file: SharedFile);
+    /// The calling thread has seen that a record of another process was reached, without a task that waits for it.
+    fn foreign_record_seen(&self) {}
 
     /// The program marked its timeline.
     fn marked(&self, mark: &Mark<'_>);
