@@ -199,7 +199,7 @@ License: Apache-2.0
  /usr/share/common-licenses/Apache-2.0.
 ";
 
-/// What lintian says about every toolkit with libraries of its own, with the reason why it stays.
+/// What lintian says about every toolkit with private libraries, with the reason why it stays.
 const OVERRIDES: &str = "# The tree has the layout of a toolkit: clients look for these files at these places.
 softacl: hardening-no-fortify-functions
 softacl: no-manual-page

@@ -3,7 +3,7 @@
 //!
 //! zig links against the symbol versions of an older glibc, and cargo-zigbuild makes cargo use it. Both come from PyPI,
 //! with the tools that examine packages, into a virtual environment below the target directory. For another processor,
-//! build on such a host: the stubs inside this program are those of its own processor.
+//! build on such a host: the stubs inside this program are for the processor that runs it.
 
 use crate::{python, workspace};
 use anyhow::{Result, ensure};
@@ -17,6 +17,19 @@ pub const PLATFORM: &str = "manylinux_2_28";
 
 /// Crates with products of a release: the command, the libraries and the Python module.
 const PACKAGES: [&str; 4] = ["softacl", "ascendcl-capi", "softacl-nnopbase", "softacl-python"];
+
+/// Crates that no fast path runs through, and how packages are built from them: for size. `*` are the dependencies.
+const SMALL: [(&str, &str); 9] = [
+    ("*", "z"),
+    ("ascendcl-sys", "z"),
+    ("softacl", "z"),
+    ("softacl-errors", "z"),
+    ("softacl-faults", "z"),
+    ("softacl-profiles", "z"),
+    ("softacl-queues", "z"),
+    ("softacl-toolkit", "z"),
+    ("softacl-checker", "s"),
+];
 
 /// The products of a portable build.
 pub struct Portable {
@@ -32,6 +45,9 @@ pub fn build() -> Result<Portable> {
     let mut command = workspace::cargo();
     command.args(["zigbuild", "--release", "--locked", "--target", &format!("{triple}.{GLIBC}")]);
     command.args(PACKAGES.iter().flat_map(|name| ["--package", name]));
+    for (name, level) in SMALL {
+        command.args(["--config", &format!("profile.release.package.\"{name}\".opt-level=\"{level}\"")]);
+    }
     command.env("PATH", search_path(&tools)?);
     command.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
     workspace::run(&mut command)?;

@@ -23,6 +23,8 @@ pub fn build() -> Result<PathBuf> {
     command.args(["build", "--strict", "--quiet", "--config-file"]).arg(sources.join("mkdocs.yml"));
     workspace::run(command.arg("--site-dir").arg(&site).current_dir(&sources))?;
     let index = fs::read_to_string(site.join("search/search_index.json")).context("the site has no search index")?;
+    // Written again without escapes.
+    let index = serde_json::from_str::<serde_json::Value>(&index)?.to_string();
     for text in ["aclrtMemcpyAsync", "source changed between submit and execution", "中转缓冲区"] {
         ensure!(index.contains(text), "the search index does not contain {text:?}");
     }

@@ -16,12 +16,7 @@ const MAX_START: Duration = Duration::from_secs(60);
 /// What auditwheel says about a wheel: the oldest platform on which all its libraries load.
 #[derive(Deserialize)]
 struct Audit {
-    overall: Platform,
-}
-
-#[derive(Deserialize)]
-struct Platform {
-    tag: String,
+    overall_tag: String,
 }
 
 /// Examines a portable wheel and uses it.
@@ -30,11 +25,11 @@ pub fn check(wheel: &Path) -> Result<()> {
     ensure!(size < MAX_SIZE, "{} has {size} bytes, more than {MAX_SIZE}", wheel.display());
     let text = portable::tool("auditwheel", &["show", "--json"], wheel)?;
     let audit: Audit = serde_json::from_str(&text).with_context(|| format!("auditwheel show printed {text}"))?;
-    let floor = glibc(&audit.overall.tag).with_context(|| format!("{} is not a manylinux tag", audit.overall.tag))?;
+    let floor = glibc(&audit.overall_tag).with_context(|| format!("{} is not a manylinux tag", audit.overall_tag))?;
     let promised = glibc(portable::PLATFORM).context("the platform of the wheel is a manylinux tag")?;
-    ensure!(floor <= promised, "auditwheel: the wheel needs {}, not {}", audit.overall.tag, portable::PLATFORM);
+    ensure!(floor <= promised, "auditwheel: the wheel needs {}, not {}", audit.overall_tag, portable::PLATFORM);
     portable::tool("twine", &["check", "--strict"], wheel)?;
-    println!("{size} bytes; auditwheel says {}; twine accepts it", audit.overall.tag);
+    println!("{size} bytes; auditwheel says {}; twine accepts it", audit.overall_tag);
     for interpreter in interpreters() {
         first_minute(wheel, &interpreter)?;
     }

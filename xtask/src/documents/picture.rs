@@ -19,8 +19,7 @@ pub fn of(block: &str) -> String {
          <rect width=\"{width}\" height=\"{height}\" rx=\"8\" fill=\"#16181d\"/>\n\
          <circle cx=\"20\" cy=\"18\" r=\"6\" fill=\"#ff5f57\"/><circle cx=\"40\" cy=\"18\" r=\"6\" fill=\"#febc2e\"/>\
          <circle cx=\"60\" cy=\"18\" r=\"6\" fill=\"#28c840\"/>\n\
-         <g font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace\" font-size=\"13\" \
-         xml:space=\"preserve\">\n"
+         <g font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace\" font-size=\"13\">\n"
     );
     for (index, line) in lines.iter().enumerate() {
         let (color, weight) = style(line);
@@ -47,8 +46,9 @@ fn style(line: &str) -> (&'static str, &'static str) {
     }
 }
 
+/// Spaces become fixed ones, because viewers differ in how they collapse the others.
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace(' ', "\u{a0}")
 }
 
 #[cfg(test)]
@@ -59,6 +59,6 @@ mod tests {
     fn every_line_is_drawn_and_escaped() {
         let svg = of("$ a && b\nPROVEN H1 <x>\n");
         assert_eq!(svg.matches("<text").count(), 2);
-        assert!(svg.contains("$ a &amp;&amp; b") && svg.contains("&lt;x&gt;"), "{svg}");
+        assert!(svg.contains("$\u{a0}a\u{a0}&amp;&amp;\u{a0}b") && svg.contains("&lt;x&gt;"), "{svg}");
     }
 }
