@@ -24,7 +24,8 @@ fn interposer() {
     // Without inline versions of the functions that it defines, which the headers of some C libraries have.
     let language = ["-std=gnu11", "-O2", "-fno-builtin", "-D__NO_INLINE__", "-Wall", "-Wextra", "-Werror"];
     let library = ["-shared", "-fPIC", "-fvisibility=hidden", "-s"];
-    let status = Command::new(&compiler).args(language).args(library).args(sources).arg("-o").arg(&target).arg("-ldl").status();
+    let status =
+        Command::new(&compiler).args(language).args(library).args(sources).arg("-o").arg(&target).arg("-ldl").status();
     assert!(status.is_ok_and(|status| status.success()), "{compiler} could not build the interposer");
 }
 

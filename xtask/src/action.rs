@@ -25,7 +25,8 @@ pub fn test() -> Result<()> {
         let done = command.output().context("starting bash")?;
         let log = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
         ensure!(done.status.success(), "{program}: the step must not fail:\n{log}");
-        let read = |name: &str| fs::read_to_string(directory.join(name)).with_context(|| format!("{program}: {name}\n{log}"));
+        let read =
+            |name: &str| fs::read_to_string(directory.join(name)).with_context(|| format!("{program}: {name}\n{log}"));
         ensure!(read("output")? == format!("exit-code={code}\n"), "{program}: {}\n{log}", read("output")?);
         ensure!(read("summary.md")?.contains("H1") == finding, "{program}: summary:\n{}", read("summary.md")?);
         ensure!(log.contains("::error file=examples/tutorial/load_cache.py") == finding, "{program}: log:\n{log}");

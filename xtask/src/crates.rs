@@ -34,7 +34,8 @@ pub fn published() -> Result<Vec<String>> {
         check_description(package)?;
         let dependencies = package["dependencies"].as_array().context("a package has no dependencies")?;
         let needed = dependencies.iter().filter(|dependency| dependency["path"].is_string());
-        let needed = needed.filter(|dependency| dependency["kind"] != "dev").map(|dependency| text(&dependency["name"]));
+        let needed =
+            needed.filter(|dependency| dependency["kind"] != "dev").map(|dependency| text(&dependency["name"]));
         waiting.push((text(&package["name"]), needed.collect()));
     }
     let mut ordered: Vec<String> = Vec::new();

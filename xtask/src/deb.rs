@@ -134,7 +134,13 @@ pub fn check(package: &Path) -> Result<()> {
     workspace::run(Command::new("dpkg-deb").arg("--extract").arg(package).arg(&root))?;
     let softacl = root.join("usr/bin/softacl");
     workspace::run(Command::new(&softacl).args(["demo", "--blocks", "64"]))?;
-    workspace::run(Command::new(&softacl).args(["run", "--", "sh", "-c", "test -e $ASCEND_HOME_PATH/latest/include/acl/acl.h"]))?;
+    workspace::run(Command::new(&softacl).args([
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "test -e $ASCEND_HOME_PATH/latest/include/acl/acl.h",
+    ]))?;
     let lintian = Command::new("lintian").args(["--fail-on", "error,warning"]).arg(package).output();
     match lintian {
         Err(_) => println!("lintian is not installed: the package was not examined by it"),

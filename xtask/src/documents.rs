@@ -62,7 +62,8 @@ pub fn run_tutorial() -> Result<()> {
         // The interpreter is `python` in a virtual environment, and `python3` elsewhere.
         let line = command.line.replace("-- python ", "-- python3 ");
         let script = format!("source {}/set_env.sh && {{ {line}; }} 2>&1", prefix.display());
-        let done = Command::new("bash").args(["-c", &script]).current_dir(&directory).output().context("starting bash")?;
+        let done =
+            Command::new("bash").args(["-c", &script]).current_dir(&directory).output().context("starting bash")?;
         let text = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
         command.check(&text).with_context(|| format!("{TUTORIAL}: {}", command.line))?;
     }

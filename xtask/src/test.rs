@@ -2,8 +2,8 @@
 
 use crate::conformance::{self, Observer, Sanitizer};
 use crate::{
-    action, architecture, browser, crates, documents, examples, failpoints, fuzzing, install_check, python, release, support,
-    tools, vocabulary, workspace, zoo,
+    action, architecture, browser, crates, documents, examples, failpoints, fuzzing, install_check, python, release,
+    support, tools, vocabulary, workspace, zoo,
 };
 use anyhow::{Context, Result, ensure};
 use std::fs;

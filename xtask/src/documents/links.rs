@@ -58,7 +58,8 @@ fn headings(text: &str) -> Vec<String> {
     for line in prose_with_code(text).into_iter().filter(|line| line.starts_with('#')) {
         let title = line.trim_start_matches('#').trim().to_lowercase();
         let keep = |letter: &char| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_');
-        let anchor: String = title.chars().filter(keep).map(|letter| if letter == ' ' { '-' } else { letter }).collect();
+        let anchor: String =
+            title.chars().filter(keep).map(|letter| if letter == ' ' { '-' } else { letter }).collect();
         let same = found.iter().filter(|other| **other == anchor).count();
         found.push(if same == 0 { anchor } else { format!("{anchor}-{same}") });
     }
