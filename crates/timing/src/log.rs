@@ -25,6 +25,9 @@ pub enum Step {
     Phase { thread: u32, name: u32 },
 }
 
+/// The thread of tasks that a graph submits: they take no time of a host thread.
+pub const RUNTIME_THREAD: u32 = u32::MAX;
+
 /// The steps of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Log {

@@ -4,7 +4,7 @@
 //! others on another chip; `softacl what-if` therefore runs the program once per chip and replays only the intervals.
 
 use crate::costs::Costs;
-use crate::log::{Log, Step};
+use crate::log::{Log, RUNTIME_THREAD, Step};
 use crate::simulation::{Cause, Run, Simulation, TaskId};
 use crate::work::Work;
 use softacl_profiles::FigureName;
@@ -68,6 +68,7 @@ pub fn replay(log: &Log, costs: Costs) -> Outcome {
         after: HashMap::new(),
         waiting: HashMap::new(),
         clocks: HashMap::new(),
+        last_thread: 0,
         outcome: Outcome::default(),
     };
     for step in &log.steps {
@@ -154,6 +155,8 @@ struct Replay {
     /// Streams whose first task waits for this one.
     waiting: HashMap<u32, Vec<u32>>,
     clocks: HashMap<u32, u64>,
+    /// The thread that made the last submit.
+    last_thread: u32,
     outcome: Outcome,
 }
 
@@ -161,14 +164,16 @@ impl Replay {
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Think { thread, ns } => self.spend(thread, ns, HostTime::Think),
+            Step::Submit { thread: RUNTIME_THREAD, id, work } => {
+                let (thread, now) = (self.last_thread, self.enter(self.last_thread));
+                self.queue(Queued { id, work, thread, submitted: now });
+            }
             Step::Submit { thread, id, work } => {
                 self.enter(thread);
+                self.last_thread = thread;
                 let cost = self.simulation.submit_cost(&work);
                 self.spend(thread, cost, HostTime::Call);
-                let now = self.clocks[&thread];
-                self.advance(now);
-                self.streams.entry(id.stream).or_default().queued.push_back(Queued { id, work, thread, submitted: now });
-                self.start_front(id.stream, now, Cause::Submit);
+                self.queue(Queued { id, work, thread, submitted: self.clocks[&thread] });
             }
             Step::After { .. } => {}
             Step::Blocking { thread, work, is_stall } => {
@@ -202,6 +207,12 @@ impl Replay {
                 self.outcome.phases.push(PhaseStart { name, at });
             }
         }
+    }
+
+    fn queue(&mut self, task: Queued) {
+        self.advance(task.submitted);
+        self.streams.entry(task.id.stream).or_default().queued.push_back(task);
+        self.start_front(task.id.stream, task.submitted, Cause::Submit);
     }
 
     /// The time of a thread when it makes a call: not before anything that has already happened.

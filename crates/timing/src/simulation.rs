@@ -89,6 +89,14 @@ impl Simulation {
         &self.unknown
     }
 
+    /// When a task that is ready at `ready` would start.
+    pub fn start_of(&self, work: &Work, ready: u64) -> u64 {
+        match (work.engine(), self.busy.get(&work.engine())) {
+            (Engine::None, _) | (_, None) => ready,
+            (_, Some((until, _))) => ready.max(*until),
+        }
+    }
+
     /// Starts a task that became ready at `ready`, for the reason `cause`.
     pub fn begin(&mut self, id: TaskId, work: &Work, ready: u64, cause: Cause) -> Run {
         let time = self.costs.device(work);
