@@ -1,6 +1,7 @@
 //! The softacl command line. Each subcommand has its own module.
 
 mod bench;
+mod calibrate;
 mod check;
 mod chips;
 mod demo;
@@ -55,6 +56,7 @@ enum Command {
     Check(check::Arguments),
     Trace(trace::Arguments),
     WhatIf(what_if::Arguments),
+    Calibrate(calibrate::Arguments),
     Status(status::Arguments),
     Explain(explain::Arguments),
     Chips(chips::Arguments),
@@ -114,6 +116,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),
         Command::Trace(arguments) => trace::main(&arguments),
+        Command::Calibrate(arguments) => calibrate::main(&arguments).map(done),
         Command::WhatIf(arguments) => what_if::main(&arguments).map(done),
         Command::Status(arguments) => status::main(&arguments).map(done),
         Command::Explain(arguments) => explain::main(&arguments).map(done),

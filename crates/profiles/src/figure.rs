@@ -189,9 +189,39 @@ impl Figures {
         self.0.iter().map(|(name, figure)| (*name, figure))
     }
 
+    /// The text of a file that `parse` reads.
+    pub fn to_toml(&self) -> String {
+        let entry = |(name, figure): (&FigureName, &Figure)| {
+            let Figure { value, unit, interval: [low, high], quality, source, link, date, note } = figure;
+            let mut text = format!(
+                "[{name}]\nvalue = {value:?}\nunit = {:?}\ninterval = [{low:?}, {high:?}]\nquality = {:?}\nsource = {}\n",
+                unit.name(),
+                quality.name(),
+                quoted(source)
+            );
+            for (key, optional) in [("link", link.as_ref()), ("date", Some(date)), ("note", note.as_ref())] {
+                if let Some(value) = optional {
+                    text += &format!("{key} = {}\n", quoted(value));
+                }
+            }
+            text
+        };
+        self.0.iter().map(entry).collect::<Vec<_>>().join("\n")
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// A TOML string.
+fn quoted(text: &str) -> String {
+    let escaped = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c.is_control() => format!("\\u{:04X}", c as u32),
+        c => c.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
 #[cfg(test)]
@@ -215,6 +245,17 @@ mod tests {
             let error = Figures::parse(&text).expect_err(&text).to_string();
             assert!(error.contains(why), "{error}");
         }
+    }
+
+    #[test]
+    fn figures_survive_their_file() {
+        for chip in crate::chips() {
+            assert_eq!(Figures::parse(&chip.timing.to_toml()).unwrap(), chip.timing, "{}", chip.family);
+        }
+        let mut figures = Figures::parse(GOOD).unwrap();
+        let odd = Figure { source: "a \"b\" \\ \n c".to_owned(), ..figures.get(FigureName::Query).unwrap().clone() };
+        figures.insert(FigureName::Query, odd);
+        assert_eq!(Figures::parse(&figures.to_toml()).unwrap(), figures);
     }
 
     #[test]
