@@ -168,7 +168,9 @@ pub fn from_environment() -> Result<Config, String> {
     let schedule = match var("SOFTACL_SCHEDULE") {
         given if clock.is_some() => match given {
             None => Schedule::Timed,
-            Some(_) => return Err("SOFTACL_TIMING and SOFTACL_SCHEDULE are both set; the clock is a schedule".to_owned()),
+            Some(_) => {
+                return Err("SOFTACL_TIMING and SOFTACL_SCHEDULE are both set; the clock is a schedule".to_owned());
+            }
         },
         None if is_checker_enabled() => Schedule::Late,
         None => Schedule::Threads,

@@ -47,8 +47,8 @@ pub(crate) fn from_environment(profile: &Profile) -> Result<Option<Timing>, Stri
             _ => return Err(format!("{HOST_SCALE}: {text:?} is not a factor from 0 to 1000000")),
         },
     };
-    let kernels = kernel_times(&config::var(KERNEL_TIMES).unwrap_or_default())
-        .map_err(|why| format!("{KERNEL_TIMES}: {why}"))?;
+    let kernels =
+        kernel_times(&config::var(KERNEL_TIMES).unwrap_or_default()).map_err(|why| format!("{KERNEL_TIMES}: {why}"))?;
     if let Some(path) = config::var(TIMING_LOG) {
         let path = path.replace("%p", &std::process::id().to_string());
         let path = std::path::absolute(&path).map_err(|error| format!("{TIMING_LOG}: {path}: {error}"))?;
@@ -98,7 +98,8 @@ extern "C" fn at_exit() {
             let _ = writeln!(std::io::stderr(), "softacl: {TIMING_LOG}: {}: {error}", path.display());
         }
         Err(_) => {
-            let _ = writeln!(std::io::stderr(), "softacl: the log of times was not written; this is a defect of softacl");
+            let _ =
+                writeln!(std::io::stderr(), "softacl: the log of times was not written; this is a defect of softacl");
         }
     }
 }

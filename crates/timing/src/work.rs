@@ -35,9 +35,7 @@ pub enum Work {
     /// An event is recorded or waited for.
     Event,
     /// A function of the program runs on the host, and the stream waits for it.
-    HostFunction {
-        ns: u64,
-    },
+    HostFunction { ns: u64 },
     /// Takes its place in the stream, and no time.
     Nothing,
 }

@@ -27,9 +27,12 @@ pub fn render(title: &str, variants: &[Variant]) -> String {
         escape(title)
     );
     let mut at = 16.0;
-    for (class, label) in
-        [("total", "total, with its interval"), ("kernels", "kernels"), ("hidden", "copies behind kernels"), ("exposed", "other copies")]
-    {
+    for (class, label) in [
+        ("total", "total, with its interval"),
+        ("kernels", "kernels"),
+        ("hidden", "copies behind kernels"),
+        ("exposed", "other copies"),
+    ] {
         let _ = write!(
             svg,
             "<rect class=\"{class}\" x=\"{at}\" y=\"36\" width=\"11\" height=\"11\"/>\

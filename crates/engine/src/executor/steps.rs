@@ -14,10 +14,10 @@
 //! A program may depend on progress without making calls, for example while it waits for a host function. The progress
 //! thread detects that work is ready although no call was made for a while, and runs it.
 
+use crate::executor::clock::VirtualClock;
 use crate::executor::defer::DeferGuard;
 use crate::executor::job::Job;
 use crate::executor::run::{Limit, StopReason};
-use crate::executor::clock::VirtualClock;
 use crate::executor::stepper::Stepper;
 use crate::executor::timed::{Functions, Stepped};
 use crate::keys::{StreamKey, StreamPoint};
