@@ -68,7 +68,7 @@ pub fn engine_use(outcome: &Outcome) -> BTreeMap<Engine, EngineUse> {
 
 /// Times during which copies run, and during which copies and kernels run at once.
 pub fn copy_overlap(outcome: &Outcome) -> (u64, u64) {
-    // +1 where a task starts, -1 where it ends; the flag tells copies from kernels.
+    // +1 where a task starts, -1 where it ends; the flag is true for copies.
     let mut edges: Vec<(u64, i32, bool)> = Vec::new();
     for TaskRun { work, run, .. } in &outcome.tasks {
         let engine = work.engine();

@@ -41,7 +41,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// A copy of one range, submitted by a call of its own.
+    /// A copy of one range, submitted by a separate call.
     pub fn copy(source: Place, target: Place, bytes: u64) -> Work {
         Work::Copy { source, target, bytes, entries: 1, is_batch: false }
     }

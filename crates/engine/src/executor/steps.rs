@@ -236,13 +236,13 @@ impl Stepper {
             let stopped = || stepper.stop.load(Ordering::Acquire);
             let is_ready = || stepper.has_ready_work();
             // On a virtual clock, the program has computed for a while, and that takes little time or none.
-            let patience = CHECKS_PER_TIMEOUT * if stepper.clock.is_some() { 4 } else { 1 };
+            let quiet_checks = CHECKS_PER_TIMEOUT * if stepper.clock.is_some() { 4 } else { 1 };
             let seen = || (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
-            let (mut before, mut quiet) = (seen(), patience);
+            let (mut before, mut quiet) = (seen(), quiet_checks);
             loop {
                 // Parks without a timeout only after a while without calls, and wakes with the next one, even if its
                 // work is done by then. Otherwise every call would have to wake this thread.
-                if quiet >= patience && !is_ready() {
+                if quiet >= quiet_checks && !is_ready() {
                     stepper.idle_wait.wait_until(None, || stopped() || seen() != before);
                     (before, quiet) = (seen(), 0);
                 }
@@ -257,7 +257,7 @@ impl Stepper {
                 quiet = if now == before { quiet + 1 } else { 0 };
                 before = now;
                 let is_wanted = machine.observer().is_some_and(|observer| observer.wants_progress());
-                if (is_wanted || quiet >= patience) && is_ready() {
+                if (is_wanted || quiet >= quiet_checks) && is_ready() {
                     while stepper.step_any(&machine) {}
                     (before, quiet) = (seen(), 0);
                 }
