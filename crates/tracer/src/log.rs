@@ -274,7 +274,7 @@ fn writer() -> Writer {
     // SAFETY: writes at most 16 bytes, with a zero at the end.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     // SAFETY: has no conditions, and cannot fail.
-    let thread_id = unsafe { libc::gettid() }.cast_unsigned();
+    let thread_id = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
     Writer { thread: THREAD.get(), thread_id, name }
 }
 
