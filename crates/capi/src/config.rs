@@ -164,7 +164,7 @@ pub fn from_environment() -> Result<Config, String> {
     let cann = cann(var("SOFTACL_CANN").as_deref()).map_err(|e| format!("SOFTACL_CANN: {e}"))?;
     let count = device_count()?;
     let memory = size("SOFTACL_MEMORY")?.unwrap_or((profile.chip.memory_gib as usize) << 30);
-    let clock = timing::from_environment(&profile)?;
+    let clock = timing::from_environment(&profile, var)?;
     let schedule = match var("SOFTACL_SCHEDULE") {
         given if clock.is_some() => match given {
             None => Schedule::Timed,
@@ -324,7 +324,7 @@ pub(crate) fn logs_failures() -> bool {
 }
 
 /// Returns a variable if it is set and not empty.
-pub(crate) fn var(name: &str) -> Option<String> {
+fn var(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 

@@ -2,7 +2,7 @@
 //! kernels and of copies, with the part of the copies that is hidden behind kernels.
 
 use crate::units;
-use crate::what_if::Variant;
+use crate::what_if::variant::Variant;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 900.0;
