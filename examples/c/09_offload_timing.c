@@ -14,8 +14,8 @@
 #include "softacl/softacl.h"
 
 #define STEPS 20
-#define BLOCKS 64 /* saved per step */
-#define BLOCK ((size_t)64 << 10)
+#define BLOCKS 128 /* saved per step */
+#define BLOCK ((size_t)128 << 10)
 
 static int decode(void *argument)
 {

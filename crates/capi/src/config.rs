@@ -164,11 +164,13 @@ pub fn from_environment() -> Result<Config, String> {
     let cann = cann(var("SOFTACL_CANN").as_deref()).map_err(|e| format!("SOFTACL_CANN: {e}"))?;
     let count = device_count()?;
     let memory = size("SOFTACL_MEMORY")?.unwrap_or((profile.chip.memory_gib as usize) << 30);
-    let clock = timing::from_environment(&profile)?;
+    let clock = timing::from_environment(&profile, var)?;
     let schedule = match var("SOFTACL_SCHEDULE") {
         given if clock.is_some() => match given {
             None => Schedule::Timed,
-            Some(_) => return Err("SOFTACL_TIMING and SOFTACL_SCHEDULE are both set; the clock is a schedule".to_owned()),
+            Some(_) => {
+                return Err("SOFTACL_TIMING and SOFTACL_SCHEDULE are both set; the clock is a schedule".to_owned());
+            }
         },
         None if is_checker_enabled() => Schedule::Late,
         None => Schedule::Threads,
@@ -322,7 +324,7 @@ pub(crate) fn logs_failures() -> bool {
 }
 
 /// Returns a variable if it is set and not empty.
-pub(crate) fn var(name: &str) -> Option<String> {
+fn var(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 

@@ -1,6 +1,6 @@
 //! The virtual clock of this process: its settings from the environment, and its log when the process ends.
 
-use crate::{config, machine_cell};
+use crate::machine_cell;
 use softacl_engine::{KernelTime, Timing};
 use softacl_profiles::{Figures, Profile};
 use softacl_timing::{Bound, Costs};
@@ -24,15 +24,15 @@ pub(crate) const HOST_SCALE: &str = "SOFTACL_HOST_SCALE";
 /// Where the log is written. The path is absolute, because the program may change its directory.
 static LOG: OnceLock<PathBuf> = OnceLock::new();
 
-/// Reads the settings of the clock. `None` if it is not enabled.
-pub(crate) fn from_environment(profile: &Profile) -> Result<Option<Timing>, String> {
-    let is_visible = match config::var(TIMING).as_deref() {
+/// Reads the settings of the clock, with a function that looks up variables. `None` if it is not enabled.
+pub(crate) fn from_environment(profile: &Profile, var: fn(&str) -> Option<String>) -> Result<Option<Timing>, String> {
+    let is_visible = match var(TIMING).as_deref() {
         None | Some("0") => return Ok(None),
         Some("1") => true,
         Some("report") => false,
         Some(other) => return Err(format!("{TIMING}: {other:?} is not known; known: 0, 1, report")),
     };
-    let figures = match config::var(TIMING_FIGURES) {
+    let figures = match var(TIMING_FIGURES) {
         Some(path) => figures(&path)?,
         None => profile.chip.timing.clone(),
     };
@@ -40,16 +40,16 @@ pub(crate) fn from_environment(profile: &Profile) -> Result<Option<Timing>, Stri
         let family = &profile.chip.family;
         return Err(format!("{TIMING}: no timing figure is known for {family}; `softacl chips --timing` lists them"));
     }
-    let host_scale = match config::var(HOST_SCALE) {
+    let host_scale = match var(HOST_SCALE) {
         None => 0.0,
         Some(text) => match text.parse() {
             Ok(scale) if (0.0..=1e6).contains(&scale) => scale,
             _ => return Err(format!("{HOST_SCALE}: {text:?} is not a factor from 0 to 1000000")),
         },
     };
-    let kernels = kernel_times(&config::var(KERNEL_TIMES).unwrap_or_default())
-        .map_err(|why| format!("{KERNEL_TIMES}: {why}"))?;
-    if let Some(path) = config::var(TIMING_LOG) {
+    let kernels =
+        kernel_times(&var(KERNEL_TIMES).unwrap_or_default()).map_err(|why| format!("{KERNEL_TIMES}: {why}"))?;
+    if let Some(path) = var(TIMING_LOG) {
         let path = path.replace("%p", &std::process::id().to_string());
         let path = std::path::absolute(&path).map_err(|error| format!("{TIMING_LOG}: {path}: {error}"))?;
         let _ = LOG.set(path);
@@ -98,7 +98,8 @@ extern "C" fn at_exit() {
             let _ = writeln!(std::io::stderr(), "softacl: {TIMING_LOG}: {}: {error}", path.display());
         }
         Err(_) => {
-            let _ = writeln!(std::io::stderr(), "softacl: the log of times was not written; this is a defect of softacl");
+            let _ =
+                writeln!(std::io::stderr(), "softacl: the log of times was not written; this is a defect of softacl");
         }
     }
 }

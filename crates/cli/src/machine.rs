@@ -86,7 +86,7 @@ impl MachineOptions {
         self.soc.as_deref()
     }
 
-    /// The same options for each chip in the comma list of `--soc`.
+    /// Returns one set of options per chip in the comma list of `--soc`.
     pub fn by_soc(&self) -> Vec<MachineOptions> {
         let Some(list) = &self.soc else { return vec![self.clone()] };
         list.split(',').map(|soc| MachineOptions { soc: Some(soc.trim().to_owned()), ..self.clone() }).collect()

@@ -167,7 +167,7 @@ pub struct Chip {
     pub sources: BTreeMap<String, String>,
     #[serde(default)]
     pub links: Vec<Link>,
-    /// What operations take on this chip, as far as it is known. A file of its own.
+    /// What operations take on this chip, as far as it is known, from a separate file.
     #[serde(skip)]
     pub timing: Figures,
 }

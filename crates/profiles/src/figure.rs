@@ -1,6 +1,6 @@
 //! Timing figures: what an operation takes on a chip, with the source of the number and how far it can be trusted.
 //!
-//! A figure has a value, an interval that is believed to contain the truth, and a quality. A figure that nobody has
+//! A figure has a value, an interval that is believed to contain the truth, and a quality. A figure that is not
 //! published is absent, and whatever needs it says so; no other chip's number takes its place silently.
 
 use crate::ProfileError;
@@ -110,7 +110,7 @@ figure_names! {
     SubmitKernel "submit_kernel" Microseconds "host time of a kernel launch";
     SubmitEvent "submit_event" Microseconds "host time of recording an event, or of making a stream wait for one";
     BatchCall "batch_call" Microseconds "host time of a batch copy, without its entries";
-    BatchEntrySaving "batch_entry_saving" Microseconds "host time that an entry of a batch saves, against a call of its own";
+    BatchEntrySaving "batch_entry_saving" Microseconds "host time that an entry of a batch saves, against a separate call";
     Query "query" Microseconds "host time of a query of an event or stream";
     SynchronizeIdle "synchronize_idle" Microseconds "host time of synchronizing with a stream that is idle";
     WakeUp "wake_up" Microseconds "from the end of a task until the thread that waits for it continues";

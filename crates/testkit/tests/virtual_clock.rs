@@ -2,7 +2,9 @@
 
 #![cfg(not(shuttle))]
 
-use softacl_engine::{Caller, Config, CopyRequest, EventKind, EventStatus, Machine, Schedule, StreamOptions, Timing, kinds};
+use softacl_engine::{
+    Caller, Config, CopyRequest, EventKind, EventStatus, Machine, Schedule, StreamOptions, Timing, kinds,
+};
 use softacl_profiles::{FigureName, profile};
 use softacl_timing::{Bound, Costs, replay};
 use std::cell::Cell;

@@ -37,7 +37,9 @@ impl fmt::Display for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Segment::Task(Engine::None, stream) => write!(f, "events and host functions of stream {stream}"),
-            Segment::Task(Engine::Compute(device), stream) => write!(f, "kernels of stream {stream} on device {device}"),
+            Segment::Task(Engine::Compute(device), stream) => {
+                write!(f, "kernels of stream {stream} on device {device}")
+            }
             Segment::Task(engine, stream) => write!(f, "copies of stream {stream}, {engine}"),
             Segment::Calls(thread) => write!(f, "submits of thread {thread}"),
             Segment::Think(thread) => write!(f, "computation of thread {thread}"),
@@ -66,7 +68,7 @@ pub fn engine_use(outcome: &Outcome) -> BTreeMap<Engine, EngineUse> {
 
 /// Times during which copies run, and during which copies and kernels run at once.
 pub fn copy_overlap(outcome: &Outcome) -> (u64, u64) {
-    // +1 where a task starts, -1 where it ends; the flag tells copies from kernels.
+    // +1 where a task starts, -1 where it ends; the flag is true for copies.
     let mut edges: Vec<(u64, i32, bool)> = Vec::new();
     for TaskRun { work, run, .. } in &outcome.tasks {
         let engine = work.engine();
@@ -113,7 +115,9 @@ pub fn critical_path(outcome: &Outcome) -> Vec<(Segment, u64)> {
     while now > 0 {
         let (segment, from, next) = match place {
             Place::Task(id) => step_from_task(tasks[&id], &tasks),
-            Place::Thread(thread) => step_from_thread(thread, now, threads.get(&thread).map_or(&[], |spans| spans), &tasks),
+            Place::Thread(thread) => {
+                step_from_thread(thread, now, threads.get(&thread).map_or(&[], |spans| spans), &tasks)
+            }
         };
         // A thread may have lagged behind the event that a step leads to.
         *sums.entry(segment).or_default() += now - from.min(now);
@@ -224,6 +228,9 @@ mod tests {
         assert_eq!((copying, both), (100_000, 100_000));
         let behind = outcome(vec![submit(1, 1, kernel), submit(1, 2, copy)]);
         assert_eq!(copy_overlap(&behind), (100_000, 0));
-        assert_eq!(engine_use(&behind)[&Engine::DeviceToHost(0)], EngineUse { busy: 100_000, tasks: 1, bytes: 5_400_000 });
+        assert_eq!(
+            engine_use(&behind)[&Engine::DeviceToHost(0)],
+            EngineUse { busy: 100_000, tasks: 1, bytes: 5_400_000 }
+        );
     }
 }

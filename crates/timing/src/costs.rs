@@ -17,17 +17,6 @@ pub enum Bound {
 #[derive(Debug, Clone)]
 pub struct Costs {
     ns: Vec<Option<f64>>,
-    slow: Vec<SlowRule>,
-}
-
-/// Makes copies slower: a fault rule of a link or a device.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SlowRule {
-    /// The device, or the two ends of a link.
-    pub device: u32,
-    pub peer: Option<u32>,
-    /// Transfers take this many times as long.
-    pub factor: f64,
 }
 
 impl Costs {
@@ -51,14 +40,7 @@ impl Costs {
                 Unit::GigabytesPerSecond => 1.0 / value,
             })
         };
-        Costs { ns: FigureName::ALL.iter().map(ns).collect(), slow: Vec::new() }
-    }
-
-    /// The same costs with slower links and devices.
-    #[must_use]
-    pub fn with_slow(mut self, rules: &[SlowRule]) -> Costs {
-        self.slow = rules.to_vec();
-        self
+        Costs { ns: FigureName::ALL.iter().map(ns).collect() }
     }
 
     /// A figure, in nanoseconds or nanoseconds per byte.
@@ -96,8 +78,7 @@ impl Costs {
             Work::Copy { source, target, bytes, entries, .. } => {
                 let (start, bandwidth) = transfer_figures(source, target);
                 let start = start.and_then(|name| self.get(name)).unwrap_or(0.0);
-                let slower = self.slowdown(source, target);
-                f64::from(entries) * start + slower * self.known(bandwidth)? * bytes as f64
+                f64::from(entries) * start + self.known(bandwidth)? * bytes as f64
             }
             Work::Kernel { ns: Some(ns), .. } => self.known(FigureName::KernelStart)? + ns as f64,
             Work::Kernel { ns: None, .. } => self.known(FigureName::KernelStart)?,
@@ -106,18 +87,6 @@ impl Costs {
             Work::Nothing => 0.0,
         };
         Ok(time as u64)
-    }
-
-    /// The factor of the rules that apply to a copy.
-    fn slowdown(&self, source: Place, target: Place) -> f64 {
-        let touches = |rule: &&SlowRule| match (rule.peer, source, target) {
-            (Some(peer), Place::Device(from), Place::Device(to)) => {
-                (from, to) == (rule.device, peer) || (to, from) == (rule.device, peer)
-            }
-            (Some(_), ..) => false,
-            (None, source, target) => [source, target].contains(&Place::Device(rule.device)),
-        };
-        self.slow.iter().filter(touches).map(|rule| rule.factor).product()
     }
 }
 
@@ -136,7 +105,9 @@ fn transfer_figures(source: Place, target: Place) -> (Option<FigureName>, Figure
         (Place::Device(_), Place::Pageable) => (None, FigureName::DeviceToPageable),
         (Place::Device(from), Place::Device(to)) if from == to => (None, FigureName::InsideDevice),
         // On chips with two dies, devices 0 and 1 are one package, 2 and 3 the next.
-        (Place::Device(from), Place::Device(to)) if from / 2 == to / 2 => (Some(FigureName::PeerStart), FigureName::Peer),
+        (Place::Device(from), Place::Device(to)) if from / 2 == to / 2 => {
+            (Some(FigureName::PeerStart), FigureName::Peer)
+        }
         (Place::Device(_), Place::Device(_)) => (Some(FigureName::FarPeerStart), FigureName::FarPeer),
         (Place::Device(_), Place::Pinned) => (None, FigureName::DeviceToHost),
         _ => (None, FigureName::HostToDevice),
@@ -173,27 +144,15 @@ mod tests {
     fn entries_of_a_batch_save_the_call() {
         let costs = costs(Bound::Expected);
         let one = Work::copy(Place::Pinned, Place::Device(0), 4096);
-        let batch = Work::Copy { source: Place::Pinned, target: Place::Device(0), bytes: 64 * 4096, entries: 64, is_batch: true };
+        let batch = Work::Copy {
+            source: Place::Pinned,
+            target: Place::Device(0),
+            bytes: 64 * 4096,
+            entries: 64,
+            is_batch: true,
+        };
         let (calls, joined) = (64 * costs.submit(&one).unwrap(), costs.submit(&batch).unwrap());
         assert!(joined < calls && joined > calls / 2, "{joined} {calls}");
         assert!(costs.device(&batch).unwrap().abs_diff(64 * costs.device(&one).unwrap()) <= 64);
-    }
-
-    #[test]
-    fn slow_rules_apply_to_their_link_or_device() {
-        let rules = [
-            SlowRule { device: 0, peer: Some(1), factor: 3.0 },
-            SlowRule { device: 2, peer: None, factor: 2.0 },
-        ];
-        let (plain, slow) = (costs(Bound::Expected), costs(Bound::Expected).with_slow(&rules));
-        let ratio = |source, target| {
-            let work = Work::copy(source, target, 1 << 30);
-            slow.device(&work).unwrap() as f64 / plain.device(&work).unwrap() as f64
-        };
-        use Place::{Device, Pinned};
-        let factors = [(Device(1), Device(0), 3.0), (Device(0), Pinned, 1.0), (Pinned, Device(2), 2.0)];
-        for (source, target, factor) in factors {
-            assert!((ratio(source, target) - factor).abs() < 0.01, "{source:?} {target:?}");
-        }
     }
 }

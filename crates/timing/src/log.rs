@@ -11,18 +11,41 @@ use std::io::{self, Read, Write};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The thread computed for this time since its last call.
-    Think { thread: u32, ns: u64 },
-    Submit { thread: u32, id: TaskId, work: Work },
+    Think {
+        thread: u32,
+        ns: u64,
+    },
+    Submit {
+        thread: u32,
+        id: TaskId,
+        work: Work,
+    },
     /// The task waits for another one. Logged after the submit of either.
-    After { id: TaskId, other: TaskId },
+    After {
+        id: TaskId,
+        other: TaskId,
+    },
     /// A copy that the calling thread does itself, after it has drained a stream if `is_stall`.
-    Blocking { thread: u32, work: Work, is_stall: bool },
+    Blocking {
+        thread: u32,
+        work: Work,
+        is_stall: bool,
+    },
     /// The thread waited for a task. `is_stall` is true if pageable memory made a copy wait.
-    Wait { thread: u32, id: TaskId, is_stall: bool },
+    Wait {
+        thread: u32,
+        id: TaskId,
+        is_stall: bool,
+    },
     /// The thread asked whether a task has ended.
-    Query { thread: u32 },
+    Query {
+        thread: u32,
+    },
     /// A phase with the name of this number begins.
-    Phase { thread: u32, name: u32 },
+    Phase {
+        thread: u32,
+        name: u32,
+    },
 }
 
 /// The thread of tasks that a graph submits: they take no time of a host thread.
@@ -119,9 +142,7 @@ fn encode(step: &Step) -> [u64; 6] {
             let [kind, one, other] = encode_work(work);
             [pair(2, thread), u64::from(id.stream), id.sequence, kind, one, other]
         }
-        Step::After { id, other } => {
-            [pair(3, 0), pair(id.stream, other.stream), id.sequence, other.sequence, 0, 0]
-        }
+        Step::After { id, other } => [pair(3, 0), pair(id.stream, other.stream), id.sequence, other.sequence, 0, 0],
         Step::Blocking { thread, work, is_stall } => {
             let [kind, one, other] = encode_work(work);
             [pair(4, thread), u64::from(is_stall), 0, kind, one, other]
@@ -143,10 +164,7 @@ fn decode(words: [u64; 6]) -> Option<Step> {
         2 => Step::Submit { thread, id, work: decode_work([three, four, five])? },
         3 => {
             let (stream, other) = halves(one);
-            Step::After {
-                id: TaskId { stream, sequence: two },
-                other: TaskId { stream: other, sequence: three },
-            }
+            Step::After { id: TaskId { stream, sequence: two }, other: TaskId { stream: other, sequence: three } }
         }
         4 => Step::Blocking { thread, work: decode_work([three, four, five])?, is_stall: one != 0 },
         5 => Step::Wait { thread, id, is_stall: three != 0 },
@@ -173,7 +191,13 @@ fn decode_work([first, one, other]: [u64; 3]) -> Option<Work> {
     Some(match kind {
         1 | 2 => {
             let (source, target) = halves(one);
-            Work::Copy { source: place(source), target: place(target), bytes: other, entries: number, is_batch: kind == 2 }
+            Work::Copy {
+                source: place(source),
+                target: place(target),
+                bytes: other,
+                entries: number,
+                is_batch: kind == 2,
+            }
         }
         3 => Work::Kernel { device: one as u32, name: number, ns: other.checked_sub(1) },
         4 => Work::Event,

@@ -77,7 +77,7 @@ pub fn predictions(chip: &Chip) -> Vec<Prediction> {
 fn predict(row: &Row, figures: &Figures) -> Option<Prediction> {
     let value = |name: FigureName| figures.get(name).map(|figure| figure.value);
     let submit = row.submit.iter().map(|name| value(*name)).sum::<Option<f64>>()?;
-    // A start of its own is optional on a chip: A3 has none for the nearest pair.
+    // A separate start is optional on a chip: A3 has none for the nearest pair.
     let start = row.start.and_then(value).unwrap_or(0.0);
     let transfer = match row.bandwidth {
         Some(name) => row.bytes as f64 / (1e3 * value(name)?),

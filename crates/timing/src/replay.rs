@@ -27,9 +27,14 @@ pub enum HostTime {
     /// Submitting a task, or asking for one.
     Call,
     /// A copy on the calling thread.
-    BlockingCopy { is_stall: bool },
+    BlockingCopy {
+        is_stall: bool,
+    },
     /// Waiting for this task, if it had not ended.
-    Wait { id: Option<TaskId>, is_stall: bool },
+    Wait {
+        id: Option<TaskId>,
+        is_stall: bool,
+    },
 }
 
 /// A piece of the timeline of a host thread.
@@ -187,11 +192,8 @@ impl Replay {
                 self.advance(now);
                 let had_ended = self.has_ended(id);
                 while !self.has_ended(id) && self.advance_once() {}
-                let cost = self.simulation.fixed(if had_ended {
-                    FigureName::SynchronizeIdle
-                } else {
-                    FigureName::WakeUp
-                });
+                let cost =
+                    self.simulation.fixed(if had_ended { FigureName::SynchronizeIdle } else { FigureName::WakeUp });
                 let until = self.simulation.now().max(now) + cost;
                 let id = (!had_ended).then_some(id);
                 self.spend(thread, until - now, HostTime::Wait { id, is_stall });
@@ -323,7 +325,12 @@ mod tests {
         assert_eq!(joined.steps.len(), 3);
         let [before, after] = [&log, &joined].map(|log| replay(log, costs("Ascend910C")).total);
         assert!(after < before && after > before / 2, "{after} {before}");
-        let bytes = |log: &Log| log.steps.iter().map(|step| if let Step::Submit { work, .. } = step { work.bytes() } else { 0 }).sum::<u64>();
+        let bytes = |log: &Log| {
+            log.steps
+                .iter()
+                .map(|step| if let Step::Submit { work, .. } = step { work.bytes() } else { 0 })
+                .sum::<u64>()
+        };
         assert_eq!(bytes(&joined), bytes(&log));
     }
 

@@ -122,8 +122,11 @@ pub fn report(log: &Log, chip: &Chip, soc: &str, batch_sizes: &[u32]) -> Report 
         submit_ns: ns_of(&|what| matches!(what, HostTime::Call)),
         wait_ns: ns_of(&|what| matches!(what, HostTime::Wait { is_stall: false, .. })),
         stall_ns: ns_of(&is_stall),
-        stalls: expected.host.iter().filter(|span| matches!(span.what, HostTime::BlockingCopy { is_stall: true })).count()
-            as u64,
+        stalls: expected
+            .host
+            .iter()
+            .filter(|span| matches!(span.what, HostTime::BlockingCopy { is_stall: true }))
+            .count() as u64,
         critical_path: path(&outcomes),
         batches: batch_sizes.iter().filter_map(|entries| batch(log, chip, *entries, &outcomes)).collect(),
         phases: phases(log, &outcomes),
@@ -182,7 +185,8 @@ fn path(outcomes: &[Outcome; 3]) -> Vec<PathLine> {
 /// What batches of this size would change. `None` if no copies can be joined.
 fn batch(log: &Log, chip: &Chip, entries: u32, before: &[Outcome; 3]) -> Option<BatchLine> {
     let joined = batched(log, entries);
-    let copies = |log: &Log| log.steps.iter().filter(|step| matches!(step, Step::Submit { work, .. } if work.is_copy())).count();
+    let copies =
+        |log: &Log| log.steps.iter().filter(|step| matches!(step, Step::Submit { work, .. } if work.is_copy())).count();
     let removed = copies(log) - copies(&joined);
     if removed == 0 {
         return None;
@@ -193,12 +197,7 @@ fn batch(log: &Log, chip: &Chip, entries: u32, before: &[Outcome; 3]) -> Option<
     });
     let totals = BOUNDS.map(|bound| replay(&joined, Costs::of(chip, bound)).total as f64);
     let saved = [0, 1, 2].map(|index| before[index].total as f64 - totals[index]);
-    Some(BatchLine {
-        entries,
-        copies: joined_copies.sum(),
-        total_ns: Range::new(totals),
-        saves_ns: Range::new(saved),
-    })
+    Some(BatchLine { entries, copies: joined_copies.sum(), total_ns: Range::new(totals), saves_ns: Range::new(saved) })
 }
 
 fn phases(log: &Log, outcomes: &[Outcome; 3]) -> Vec<PhaseLine> {

@@ -35,15 +35,13 @@ pub enum Work {
     /// An event is recorded or waited for.
     Event,
     /// A function of the program runs on the host, and the stream waits for it.
-    HostFunction {
-        ns: u64,
-    },
+    HostFunction { ns: u64 },
     /// Takes its place in the stream, and no time.
     Nothing,
 }
 
 impl Work {
-    /// A copy of one range, submitted by a call of its own.
+    /// A copy of one range, submitted by a separate call.
     pub fn copy(source: Place, target: Place, bytes: u64) -> Work {
         Work::Copy { source, target, bytes, entries: 1, is_batch: false }
     }

@@ -78,9 +78,7 @@ const MEASUREMENTS: &[(FigureName, Measurement)] = &[
         bench.slope(CALLS, |bench| copy_on_device(bench.device + LARGE, bench.device, SMALL, &bench.stream))
     }),
     (FigureName::SubmitEvent, |bench| bench.slope(CALLS, |bench| bench.stream.record().map(drop).map_err(Into::into))),
-    (FigureName::Query, |bench| {
-        bench.slope(CALLS, |bench| bench.stream.is_idle().map(drop).map_err(Into::into))
-    }),
+    (FigureName::Query, |bench| bench.slope(CALLS, |bench| bench.stream.is_idle().map(drop).map_err(Into::into))),
     (FigureName::SynchronizeIdle, |bench| bench.slope(CALLS, |bench| synchronize(&bench.stream))),
     (FigureName::WakeUp, |bench| {
         let both = bench.slope(CALLS, |bench| {
@@ -98,12 +96,8 @@ const MEASUREMENTS: &[(FigureName, Measurement)] = &[
         let [small, large] = bench.batches()?;
         Ok(bench.submit_host()? - (large - small) / ENTRIES as f64)
     }),
-    (FigureName::HostToDevice, |bench| {
-        bench.rate(|bench| upload(bench.device, bench.host, LARGE, &bench.stream))
-    }),
-    (FigureName::DeviceToHost, |bench| {
-        bench.rate(|bench| download(bench.host, bench.device, LARGE, &bench.stream))
-    }),
+    (FigureName::HostToDevice, |bench| bench.rate(|bench| upload(bench.device, bench.host, LARGE, &bench.stream))),
+    (FigureName::DeviceToHost, |bench| bench.rate(|bench| download(bench.host, bench.device, LARGE, &bench.stream))),
 ];
 
 impl Bench {

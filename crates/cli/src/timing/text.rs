@@ -20,7 +20,8 @@ pub fn share(range: Range) -> String {
 /// Formats a difference with its error: half the width of the interval, rounded up to the worse side.
 pub fn saving(range: Range) -> String {
     let error = (range.high - range.expected).max(range.expected - range.low);
-    format!("{} ± {}", units::duration(range.expected), units::duration(error))
+    let sign = if range.expected < 0.0 { "-" } else { "" };
+    format!("{sign}{} ± {}", units::duration(range.expected.abs()), units::duration(error))
 }
 
 pub fn render(report: &Report) -> String {
@@ -86,6 +87,7 @@ pub fn sentence(report: &Report) -> Option<String> {
     let first = report.critical_path.first()?;
     let mut text = format!("{:.0} % of the time goes to {}", 100.0 * first.share, first.what);
     match report.batches.iter().max_by(|one, other| one.saves_ns.expected.total_cmp(&other.saves_ns.expected)) {
+        Some(batch) if batch.saves_ns.expected <= 0.0 => text += "; batches would save nothing",
         Some(batch) => {
             let _ = write!(
                 text,
@@ -108,6 +110,7 @@ mod tests {
     fn errors_are_the_worse_side() {
         let range = Range { expected: 18e6, low: 16e6, high: 21e6 };
         assert_eq!(saving(range), "18.0 ms ± 3.00 ms");
+        assert_eq!(saving(Range { expected: -2e3, low: -3e3, high: 0.0 }), "-2.00 us ± 2.00 us");
         assert_eq!(time(range), "18.0 ms [16.0 ms, 21.0 ms]");
     }
 }

@@ -3,18 +3,19 @@
 //! The program runs once per chip, because it may behave differently there. Batch sizes are replays of its log.
 
 mod plot;
+mod variant;
 
 use crate::machine::MachineOptions;
 use crate::timing::{ClockOptions, logs, text};
 use crate::{output, signals, units};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use serde::Serialize;
 use softacl_timing::report::{BatchLine, Range, Report, report};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
+use variant::Variant;
 
 /// Compare what a program would take on several chips, and with copies joined to batches
 ///
@@ -43,22 +44,6 @@ Examples:
   softacl what-if --soc Ascend910B,Ascend910C -- ./app            two chips
   softacl what-if --soc Ascend910C --batch 16,64,256 -- ./app     what batches would save
   softacl what-if --kernel decode=350us --svg kv.svg -- ./app     a picture, with the time of a kernel";
-
-/// A row of the comparison.
-#[derive(Debug, Clone, Serialize)]
-pub struct Variant {
-    pub soc: String,
-    /// Largest number of entries of a batch; `None` is the program as it is.
-    pub batch: Option<u32>,
-    pub total_ns: Range,
-    pub kernels_ns: Range,
-    pub copying_ns: Range,
-    /// Part of the copies behind kernels, from 0 to 1. `None` for batches, which are replays.
-    pub overlap: Option<Range>,
-    pub saves_ns: Option<Range>,
-    /// What limits the program.
-    pub limit: String,
-}
 
 pub fn main(arguments: &Arguments) -> Result<()> {
     let machines = arguments.machine.by_soc();

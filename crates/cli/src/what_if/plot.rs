@@ -2,7 +2,7 @@
 //! kernels and of copies, with the part of the copies that is hidden behind kernels.
 
 use crate::units;
-use crate::what_if::Variant;
+use crate::what_if::variant::Variant;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 900.0;
@@ -27,9 +27,12 @@ pub fn render(title: &str, variants: &[Variant]) -> String {
         escape(title)
     );
     let mut at = 16.0;
-    for (class, label) in
-        [("total", "total, with its interval"), ("kernels", "kernels"), ("hidden", "copies behind kernels"), ("exposed", "other copies")]
-    {
+    for (class, label) in [
+        ("total", "total, with its interval"),
+        ("kernels", "kernels"),
+        ("hidden", "copies behind kernels"),
+        ("exposed", "other copies"),
+    ] {
         let _ = write!(
             svg,
             "<rect class=\"{class}\" x=\"{at}\" y=\"36\" width=\"11\" height=\"11\"/>\

@@ -1,6 +1,6 @@
 //! The virtual clock: data of the stepped executor when it keeps the time of a chip. How it steps is in `timed`.
 //!
-//! Every thread has a time of its own: that of the call it is in, or of the event it carries out. A call never starts
+//! Every thread has a separate time: that of the call it is in, or of the event it carries out. A call never starts
 //! before an event that has already happened, so what a thread does after another one is also later.
 //!
 //! `state` is locked for a moment and nothing else is locked under it. `is_stepping` is the turn: the thread that sets

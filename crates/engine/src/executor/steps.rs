@@ -14,10 +14,10 @@
 //! A program may depend on progress without making calls, for example while it waits for a host function. The progress
 //! thread detects that work is ready although no call was made for a while, and runs it.
 
+use crate::executor::clock::VirtualClock;
 use crate::executor::defer::DeferGuard;
 use crate::executor::job::Job;
 use crate::executor::run::{Limit, StopReason};
-use crate::executor::clock::VirtualClock;
 use crate::executor::stepper::Stepper;
 use crate::executor::timed::{Functions, Stepped};
 use crate::keys::{StreamKey, StreamPoint};
@@ -236,13 +236,13 @@ impl Stepper {
             let stopped = || stepper.stop.load(Ordering::Acquire);
             let is_ready = || stepper.has_ready_work();
             // On a virtual clock, the program has computed for a while, and that takes little time or none.
-            let patience = CHECKS_PER_TIMEOUT * if stepper.clock.is_some() { 4 } else { 1 };
+            let quiet_checks = CHECKS_PER_TIMEOUT * if stepper.clock.is_some() { 4 } else { 1 };
             let seen = || (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
-            let (mut before, mut quiet) = (seen(), patience);
+            let (mut before, mut quiet) = (seen(), quiet_checks);
             loop {
                 // Parks without a timeout only after a while without calls, and wakes with the next one, even if its
                 // work is done by then. Otherwise every call would have to wake this thread.
-                if quiet >= patience && !is_ready() {
+                if quiet >= quiet_checks && !is_ready() {
                     stepper.idle_wait.wait_until(None, || stopped() || seen() != before);
                     (before, quiet) = (seen(), 0);
                 }
@@ -257,7 +257,7 @@ impl Stepper {
                 quiet = if now == before { quiet + 1 } else { 0 };
                 before = now;
                 let is_wanted = machine.observer().is_some_and(|observer| observer.wants_progress());
-                if (is_wanted || quiet >= patience) && is_ready() {
+                if (is_wanted || quiet >= quiet_checks) && is_ready() {
                     while stepper.step_any(&machine) {}
                     (before, quiet) = (seen(), 0);
                 }

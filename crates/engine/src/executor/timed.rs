@@ -120,7 +120,7 @@ impl Stepper {
         clock.charge(FigureName::Query, |thread| Step::Query { thread });
         self.catch_up(machine, clock);
         if !clock.timing.is_visible {
-            // The program must not see the clock: as far as it can tell, tasks run as fast as possible.
+            // The program must not see the clock: as far as it can see, tasks run as fast as possible.
             clock.step(machine, u64::MAX, Functions::HoldUp);
         }
     }
