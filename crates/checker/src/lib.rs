@@ -8,6 +8,7 @@
 //! | `clock`, `ledger`, `ranges` | happens-before order, pending accesses, written bytes: pure data structures |
 //! | `signals`, `mappings`, `freed_blocks` | cells that release streams, physical memory, blocks: likewise |
 //! | `guard`, `snapshot`, `accessed_pages` | detection of host accesses to memory in flight: page protection and comparison |
+//! | `indirect` | copies whose addresses are known only when they run |
 //! | `hold` | accesses to memory of copies behind host functions |
 //! | `waits`, `wait_log` | what releases each wait of a stream |
 //! | `shared_log`, `shared_accesses`, `process_access` | accesses to memory of several processes |
@@ -40,6 +41,7 @@ mod guard;
 mod hang;
 mod hold;
 mod host_access;
+mod indirect;
 pub mod interposer;
 mod ledger;
 mod life;

@@ -95,7 +95,7 @@ impl Machine {
             };
             left -= 1;
             if let (Some(observer), false) = (self.observer(), matches!(first, Task::Control(Control::Resumed(_)))) {
-                observer.started(StreamPoint { stream: key, sequence }.into());
+                self.emit_started(observer, StreamPoint { stream: key, sequence }.into(), &first);
             }
             claims = claims.saturating_sub(if first.volume() > 0 { CLAIMS_PER_TURN } else { 1 });
             let last = if let Task::Move(Move::Copy(span)) = first {

@@ -280,7 +280,7 @@ impl VirtualClock {
         if !matches!(task, Task::Control(Control::Resumed(_)))
             && let Some(observer) = machine.observer()
         {
-            observer.started(point.into());
+            machine.emit_started(observer, point.into(), &task);
         }
         let is_function = matches!(task, Task::Control(Control::Host(_)));
         if is_function {

@@ -5,6 +5,7 @@ use crate::machine::Machine;
 use crate::observer::{AccessKind, Advisory, FunctionOrder, Object, Observer, StreamPosition, Submitted, signal};
 use crate::order::Footprint;
 use crate::slow_path::Reason;
+use crate::task::kind::TaskKind;
 use crate::task::moves::Move;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::Result;
@@ -100,6 +101,16 @@ impl Machine {
                 _ => None,
             },
         });
+    }
+
+    /// Emits a task that is about to run.
+    #[cold]
+    pub(crate) fn emit_started(&self, observer: &dyn Observer, at: StreamPosition, task: &Task) {
+        let kind = task.kind();
+        if matches!(kind, TaskKind::DescriptorCopy | TaskKind::IndirectCopy) {
+            observer.resolved(at, kind, &task.accesses(&self.memory));
+        }
+        observer.started(at);
     }
 
     /// Runs an access of the calling thread between `access_started` and `access_finished`. Fails without running it if
