@@ -99,7 +99,9 @@ Traits traits_for(const c10::OperatorHandle &op) {
     traits.name = op.operator_name().overload_name.empty()
                       ? op.operator_name().name
                       : op.operator_name().name + "." + op.operator_name().overload_name;
-    traits.waits = !returns_tensors(op.schema()) || op.hasTag(at::Tag::dynamic_output_shape);
+    // The size of `x[index]` depends on values only if the index is a mask, which the call tells.
+    const bool has_dynamic_size = op.hasTag(at::Tag::dynamic_output_shape) && name != "index" && name != "_unsafe_index";
+    traits.waits = !returns_tensors(op.schema()) || has_dynamic_size;
     traits.observes_shapes = contains(OBSERVED, name);
     traits.has_no_meta = contains(WRITE_AT_INDEX, name);
     traits.takes_hosts = contains(TAKE_HOSTS, name);

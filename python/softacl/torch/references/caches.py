@@ -21,8 +21,8 @@ def write_slots(cache: Tensor, slots: Tensor, rows: Tensor) -> None:
     # Padding repeats a row that is used, since its slot may not be touched; without any, slot 0 keeps its values.
     used = is_used.to(torch.int32).argmax(0, keepdim=True)
     shape = [-1] + [1] * (rows.dim() - 1)
-    rows = torch.where(is_used.view(shape), rows, rows[used])
-    slots = torch.where(is_used, slots, slots[used])
+    rows = torch.where(is_used.view(shape), rows, rows.index_select(0, used))
+    slots = torch.where(is_used, slots, slots.index_select(0, used))
     rows = torch.where((slots >= 0).view(shape), rows, flat[:1])
     flat.index_copy_(0, slots.clamp(min=0), rows)
 

@@ -32,7 +32,7 @@ def npu_moe_gating_top_k(
         chosen = torch.zeros_like(strength).scatter_(1, strength.topk(k_group, -1).indices, 1.0)
         biased = groups.masked_fill(chosen[..., None] == 0, float("-inf")).flatten(1)
     # Of equal scores the lower index comes first, as in a stable sort.
-    index = biased.sort(-1, descending=True, stable=True).indices[:, :k]
+    index = biased.sort(dim=-1, descending=True, stable=True).indices[:, :k]
     weights = scores.gather(1, index)
     if norm_type == 1:
         weights = weights / (weights.sum(-1, keepdim=True) + eps)
@@ -41,7 +41,7 @@ def npu_moe_gating_top_k(
 
 @reference("npu_moe_gating_top_k_softmax")
 def npu_moe_gating_top_k_softmax(x: Tensor, finished: Optional[Tensor], k: int) -> Tuple[Tensor, Tensor, Tensor]:
-    scores, order = torch.softmax(x.float(), -1).sort(-1, descending=True, stable=True)
+    scores, order = torch.softmax(x.float(), -1).sort(dim=-1, descending=True, stable=True)
     experts = order[..., :k].to(torch.int32)
     if finished is not None:
         # A row that is finished goes to an expert that does not exist.
@@ -170,7 +170,7 @@ def npu_moe_token_unpermute(
 
 @reference("npu_top_k_top_p")
 def npu_top_k_top_p(logits: Tensor, p: Optional[Tensor], k: Optional[Tensor]) -> Tensor:
-    values, order = logits.float().sort(-1, stable=True)
+    values, order = logits.float().sort(dim=-1, stable=True)
     if k is not None:
         least = values.gather(1, (values.size(1) - k.long())[:, None])
         values = values.masked_fill(values < least, float("-inf"))
