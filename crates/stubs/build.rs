@@ -22,10 +22,8 @@ fn main() {
             let exported: Vec<&Vec<String>> = symbols.iter().filter(|row| row[0] == name).collect();
             let directory = format!("-L{}", out.display());
             let mut options = vec!["-Wl,--no-as-needed", &directory, "-lascendcl"];
-            // Beside the library that it needs, wherever a package was installed.
-            if kind == "name" {
-                options.push("-Wl,-rpath,$ORIGIN");
-            }
+            // Where a package has the library that it needs, wherever the package was installed.
+            options.push(if kind == "name" { "-Wl,-rpath,$ORIGIN" } else { "-Wl,-rpath,$ORIGIN/../../lib64" });
             compile(&out, name, &source(name, &exported), &options);
             writeln!(
                 list,

@@ -3,7 +3,7 @@
 
 use crate::install::{self, VERSION};
 use crate::portable::Portable;
-use crate::workspace;
+use crate::{files, workspace};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -28,14 +28,14 @@ pub fn build(products: &Portable, output: &Path) -> Result<PathBuf> {
     share(&root, &home)?;
     softacl_toolkit::write_link(&Path::new("../lib/softacl").join("bin/softacl"), &root.join("usr/bin/softacl"))?;
     let doc = root.join("usr/share/doc/softacl");
-    install::write(&doc.join("copyright"), COPYRIGHT)?;
-    install::write(&root.join("usr/share/lintian/overrides/softacl"), OVERRIDES)?;
+    files::write(&doc.join("copyright"), COPYRIGHT)?;
+    files::write(&root.join("usr/share/lintian/overrides/softacl"), OVERRIDES)?;
     compress(&doc.join("changelog"), &changelog()?)?;
     set_modes(&root)?;
     let control = CONTROL.replace("@VERSION@", VERSION).replace("@ARCH@", arch);
     let control = control.replace("@SIZE@", &(size_of_tree(&root)? / 1024).to_string());
-    install::write(&root.join("DEBIAN/control"), &control)?;
-    install::write(&root.join("DEBIAN/md5sums"), &checksums(&root)?)?;
+    files::write(&root.join("DEBIAN/control"), &control)?;
+    files::write(&root.join("DEBIAN/md5sums"), &checksums(&root)?)?;
     fs::create_dir_all(output)?;
     let package = output.join(format!("softacl_{VERSION}_{arch}.deb"));
     let mut command = Command::new("dpkg-deb");
@@ -61,7 +61,7 @@ fn share(root: &Path, home: &Path) -> Result<()> {
     }
     let pages = root.join("usr/share/man/man1");
     if pages.is_dir() {
-        for page in crate::files::entries(&pages)? {
+        for page in files::entries(&pages)? {
             let text = fs::read_to_string(&page)?;
             fs::remove_file(&page)?;
             compress(&page, &text)?;
@@ -76,7 +76,7 @@ fn share(root: &Path, home: &Path) -> Result<()> {
 
 /// Writes `path`.gz without a time stamp.
 fn compress(path: &Path, text: &str) -> Result<()> {
-    install::write(path, text)?;
+    files::write(path, text)?;
     workspace::run(Command::new("gzip").args(["-9", "-n", "-f"]).arg(path))
 }
 
@@ -95,7 +95,7 @@ fn changelog() -> Result<String> {
 
 /// Gives directories 755, files 644, and programs 755, whatever the umask was. Libraries are not programs.
 fn set_modes(tree: &Path) -> Result<()> {
-    for path in crate::files::entries(tree)? {
+    for path in files::entries(tree)? {
         if path.is_symlink() {
             continue;
         }
@@ -111,7 +111,7 @@ fn set_modes(tree: &Path) -> Result<()> {
 
 fn size_of_tree(tree: &Path) -> Result<u64> {
     let mut size = 0;
-    for path in crate::files::entries(tree)? {
+    for path in files::entries(tree)? {
         let status = fs::symlink_metadata(&path)?;
         size += if status.is_dir() { size_of_tree(&path)? } else { status.len() };
     }

@@ -1,6 +1,6 @@
 //! Man pages and shell completions of an installation. The command generates them from its own description of itself.
 
-use crate::install;
+use crate::files;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub fn stage(softacl: &Path, share: &Path) -> Result<()> {
     for (shell, path) in COMPLETIONS {
         let text = output(Command::new(softacl).args(["completions", shell]))?;
         ensure!(text.contains("softacl"), "the completions of {shell} do not name the command:\n{text}");
-        install::write(&share.join(path), &text)?;
+        files::write(&share.join(path), &text)?;
     }
     let pages = share.join("man/man1");
     fs::create_dir_all(&pages)?;

@@ -45,7 +45,7 @@ pub fn check() -> Result<()> {
 /// Writes the picture again.
 pub fn write() -> Result<()> {
     let picture = picture::of(&console::pictured(&read(TUTORIAL)?)?);
-    install::write(&workspace::root().join(PICTURE), &picture)?;
+    files::write(&workspace::root().join(PICTURE), &picture)?;
     println!("wrote {PICTURE}");
     Ok(())
 }

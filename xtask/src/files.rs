@@ -44,3 +44,9 @@ pub fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
     fs::set_permissions(&fresh, fs::Permissions::from_mode(mode))?;
     fs::rename(&fresh, to).with_context(|| format!("writing {}", to.display()))
 }
+
+/// Writes a text file, and creates the directories above it.
+pub fn write(path: &Path, text: &str) -> Result<()> {
+    fs::create_dir_all(path.parent().context("a file has no parent directory")?)?;
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+}

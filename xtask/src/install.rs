@@ -3,7 +3,7 @@
 //! The tree is staged first, so that the list of its files is exact: `--uninstall` removes these files and no other, and
 //! the packages contain the same tree. `install_check` uses an installation as a new user would.
 
-use crate::files::{copy_tree, place};
+use crate::files::{copy_tree, place, write};
 use crate::{documentation, python, workspace};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
@@ -194,11 +194,6 @@ else()
   endif()
 endif()
 "#;
-
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    fs::create_dir_all(path.parent().context("a file has no parent directory")?)?;
-    fs::write(path, text).with_context(|| format!("writing {}", path.display()))
-}
 
 #[cfg(test)]
 mod tests {

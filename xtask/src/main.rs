@@ -21,6 +21,7 @@ mod mutate;
 mod parallel;
 mod portable;
 mod python;
+mod python_tests;
 mod release;
 mod sample_layouts;
 mod site;

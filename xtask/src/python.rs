@@ -1,14 +1,14 @@
-//! The Python module: installs it, and runs the Python tests in a virtual environment.
+//! The Python module and the interpreters: builds and stages the module, and makes virtual environments.
 
 use crate::files::place;
-use crate::{wheel, workspace};
+use crate::workspace;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Interpreters that run the examples, if installed. The first one also runs the tests.
-const INTERPRETERS: [&str; 7] =
+pub const INTERPRETERS: [&str; 7] =
     ["python3", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
 
 /// Builds the module for this host.
@@ -25,23 +25,8 @@ pub fn stage_module(site: &Path, built: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Installs the wheel with pip into a virtual environment and runs the tests there. Then runs the examples on every
-/// interpreter of the host.
-pub fn test() -> Result<()> {
-    let wheel = wheel::build(&workspace::target().join("wheels"))?;
-    let environment = environment()?;
-    let python = environment.join("bin/python");
-    pip(&python, &["--force-reinstall", "--no-deps", &wheel.display().to_string()])?;
-    let mut tests = clean(&python);
-    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(workspace::root().join("python/tests"));
-    workspace::run(&mut tests)?;
-    let mut stubs = clean(&python);
-    workspace::run(stubs.args(["-m", "mypy.stubtest", "acl"]).current_dir(&environment))?;
-    other_interpreters(&workspace::target().join(wheel::STAGE))
-}
-
 /// Creates the virtual environment of the tests and installs their requirements.
-fn environment() -> Result<PathBuf> {
+pub fn environment() -> Result<PathBuf> {
     let environment = workspace::target().join("python-environment");
     let python = environment.join("bin/python");
     let requirements = workspace::root().join("python/requirements.txt");
@@ -87,30 +72,6 @@ pub fn versions() -> Vec<String> {
     found.sort_by_key(|version| version.split('.').filter_map(|part| part.parse::<u32>().ok()).collect::<Vec<_>>());
     found.dedup();
     found
-}
-
-/// Runs the examples on every installed interpreter. One build of the module serves all versions.
-fn other_interpreters(stage: &Path) -> Result<()> {
-    let mut names: Vec<String> = INTERPRETERS.iter().map(|name| (*name).to_owned()).collect();
-    names.extend(pyenv_interpreters());
-    for name in &names {
-        let version = Command::new(name).args(["-c", "import sys; assert sys.version_info >= (3, 9)"]).output();
-        if !version.is_ok_and(|output| output.status.success()) {
-            println!("{name}: not installed, or older than 3.9");
-            continue;
-        }
-        for example in
-            ["01_copy.py", "02_batch.py", "03_descriptor.py", "04_events.py", "05_callbacks.py", "06_two_devices.py"]
-        {
-            let mut run = clean(Path::new(name));
-            run.arg(workspace::root().join("examples/python").join(example))
-                .env("PYTHONPATH", stage)
-                .stdout(std::process::Stdio::null());
-            workspace::run(&mut run).with_context(|| format!("{example} on {name}"))?;
-        }
-        println!("{name}: examples passed");
-    }
-    Ok(())
 }
 
 /// Returns the interpreters that pyenv installed. Its shims hide them.

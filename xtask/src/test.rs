@@ -2,8 +2,8 @@
 
 use crate::conformance::{self, Observer, Sanitizer};
 use crate::{
-    action, architecture, browser, crates, documents, examples, failpoints, fuzzing, install_check, python, release,
-    support, tools, vocabulary, workspace, zoo,
+    action, architecture, browser, crates, documents, examples, failpoints, fuzzing, install_check, python_tests,
+    release, support, tools, vocabulary, workspace, zoo,
 };
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -53,7 +53,7 @@ const STEPS: &[TestStep] = &[
     ("conformance, TSan", || conform(Some(Sanitizer::Thread), None)),
     ("failure points", failure_points),
     ("installation", install_check::check),
-    ("python", python::test),
+    ("python", python_tests::test),
     ("examples", examples::run),
     ("examples, checked", || examples::check(3)),
     ("examples of clients", examples::clients),

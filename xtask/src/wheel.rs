@@ -4,7 +4,7 @@
 //! A wheel has no links. What an installation has as links to directories is left out; the command of a wheel writes a
 //! tree with all links to a private directory, as that of a build does. Links to files become small files.
 
-use crate::files::{copy_tree, place};
+use crate::files::{self, copy_tree, place};
 use crate::portable::{self, Portable};
 use crate::{documentation, install, python, workspace};
 use anyhow::{Context, Result, ensure};
@@ -62,6 +62,6 @@ fn stage_tree(home: &Path, built: &Path) -> Result<()> {
     copy_tree(&workspace::root().join("include"), &home.join("include"))?;
     install::write_build_files(home)?;
     // Only bash and zsh can source it: its path is not known before the installation.
-    install::write(&home.join("set_env.sh"), &softacl_toolkit::script(Path::new("/usr/lib/softacl")))?;
+    files::write(&home.join("set_env.sh"), &softacl_toolkit::script(Path::new("/usr/lib/softacl")))?;
     documentation::stage(&built.join("softacl"), &home.join("share"))
 }

@@ -103,7 +103,7 @@ mod tests {
         let document = directory.join("a.md");
         for (text, part) in [("[x](gone.md)", "does not exist"), ("# Here\n[x](#there)", "no such heading")] {
             fs::write(&document, text).unwrap();
-            assert!(check(&[document.clone()]).unwrap_err().to_string().contains(part));
+            assert!(check(std::slice::from_ref(&document)).unwrap_err().to_string().contains(part));
         }
         fs::write(&document, "# Here\n[x](#here)").unwrap();
         assert_eq!(check(&[document]).unwrap(), 1);
