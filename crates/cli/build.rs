@@ -9,6 +9,17 @@ use std::{env, fs};
 fn main() {
     pages();
     interposer();
+    version();
+}
+
+/// Passes what `softacl --version` prints. A package has no repository; its commit is unknown.
+fn version() {
+    println!("cargo::rerun-if-changed=../../.git/HEAD");
+    let git = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let commit =
+        git.ok().filter(|output| output.status.success()).and_then(|output| String::from_utf8(output.stdout).ok());
+    println!("cargo::rustc-env=SOFTACL_COMMIT={}", commit.as_deref().map_or("unknown", str::trim));
+    println!("cargo::rustc-env=SOFTACL_TARGET={}", env::var("TARGET").expect("cargo sets TARGET"));
 }
 
 /// Builds the interposer. It is written in C because it replaces C library functions that Rust cannot define.

@@ -58,7 +58,7 @@ def _annotate(function: str, ptr: int, size: int, stream: int) -> None:
         raise RuntimeError(f"{function} returned {code}")
 
 
-from softacl.gates import HiddenSync, Slice, Timeline, no_hidden_sync, timeline  # noqa: E402
+from softacl.gates import HiddenSync, Slice, Timeline, no_hidden_sync, timeline, trace_range  # noqa: E402
 
 __all__ = [
     "HiddenSync",
@@ -70,6 +70,7 @@ __all__ = [
     "library_path",
     "no_hidden_sync",
     "timeline",
+    "trace_range",
 ]
 
 # `pytest -p softacl` looks for hooks and fixtures in this module. Other programs do not need pytest.
