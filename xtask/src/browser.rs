@@ -35,7 +35,8 @@ fn run(browser: &Path, tests: &str, package: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn find() -> Option<PathBuf> {
+/// Returns the first browser in the search path.
+pub fn find() -> Option<PathBuf> {
     let paths: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
     NAMES.iter().flat_map(|name| paths.iter().map(move |path| path.join(name))).find(|path| path.is_file())
 }

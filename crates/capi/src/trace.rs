@@ -34,6 +34,7 @@ pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
 fn open(limit: u64, path: &Path) -> io::Result<Tracer> {
     let file = File::options().read(true).write(true).create(true).truncate(true).open(log_path(path))?;
     let tracer = Tracer::with_file(limit, file)?;
+    let tracer = if config::is_timed() { tracer.with_clock(virtual_ns) } else { tracer };
     if let Some(duration) = config::trace_duration().map_err(io::Error::other)? {
         tracer.stop_after(duration);
     }
@@ -41,6 +42,11 @@ fn open(limit: u64, path: &Path) -> io::Result<Tracer> {
         tracer.pause();
     }
     Ok(tracer)
+}
+
+/// The time of the virtual clock, on the calling thread.
+fn virtual_ns() -> u64 {
+    machine_cell::fast().and_then(softacl_engine::Machine::virtual_ns).unwrap_or(0)
 }
 
 /// Returns the path of the log. Processes that write the same trace have a log each.

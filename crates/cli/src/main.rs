@@ -1,6 +1,7 @@
 //! The softacl command line. Each subcommand has its own module.
 
 mod bench;
+mod calibrate;
 mod check;
 mod chips;
 mod completions;
@@ -20,8 +21,10 @@ mod run;
 mod settings;
 mod signals;
 mod status;
+mod timing;
 mod trace;
 mod units;
+mod what_if;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -53,6 +56,8 @@ const EXAMPLES: &str = "Examples:
   softacl check -- ./app                           detect misuse of asynchronous copies
   softacl status                                   list running programs, and who waits for whom
   softacl trace -- ./app                           record a timeline of threads and streams
+  softacl run --timing -- ./app                    estimate the time on the chip, with intervals
+  softacl what-if --soc Ascend910B,Ascend910C -- ./app    compare chips
   softacl bench --quick                            compare the speed on this host with memcpy
   softacl explain 107003                           explain an error code
   softacl doctor                                   check the installation and the host";
@@ -62,6 +67,8 @@ enum Command {
     Run(run::Arguments),
     Check(check::Arguments),
     Trace(trace::Arguments),
+    WhatIf(what_if::Arguments),
+    Calibrate(calibrate::Arguments),
     Status(status::Arguments),
     Explain(explain::Arguments),
     Chips(chips::Arguments),
@@ -96,7 +103,8 @@ fn tool() -> Option<ExitCode> {
 /// True if the command runs a program and nothing separates its arguments from ours.
 fn runs_program_without_dashes() -> bool {
     let mut words = std::env::args_os().skip(1).skip_while(|word| word.to_string_lossy().starts_with('-'));
-    let runs_program = words.next().is_some_and(|word| ["run", "check", "trace"].iter().any(|name| word == *name));
+    let runs_program =
+        words.next().is_some_and(|word| ["run", "check", "trace", "what-if"].iter().any(|name| word == *name));
     // A path or a bare name among the arguments may be the program.
     let rest: Vec<_> = words.collect();
     let has_program =
@@ -133,9 +141,11 @@ fn main() -> ExitCode {
     output::set_quiet(arguments.quiet);
     let done = |()| ExitCode::SUCCESS;
     let result = match arguments.command {
-        Command::Run(arguments) => run::main(&arguments).map(done),
+        Command::Run(arguments) => run::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),
         Command::Trace(arguments) => trace::main(&arguments),
+        Command::Calibrate(arguments) => calibrate::main(&arguments).map(done),
+        Command::WhatIf(arguments) => what_if::main(&arguments).map(done),
         Command::Status(arguments) => status::main(&arguments).map(done),
         Command::Explain(arguments) => explain::main(&arguments).map(done),
         Command::Chips(arguments) => chips::main(&arguments).map(done),

@@ -39,6 +39,8 @@ pub(crate) struct Log {
     /// Nothing is recorded from this time on.
     until: AtomicU64,
     next_text: AtomicU32,
+    /// Where times come from, if not from the clock of the host.
+    clock: Option<fn() -> u64>,
 }
 
 thread_local! {
@@ -108,11 +110,20 @@ impl Log {
             is_paused: AtomicBool::new(false),
             until: AtomicU64::new(u64::MAX),
             next_text: AtomicU32::new(0),
+            clock: None,
         })
     }
 
-    /// Time since the log was created, in ns.
+    /// Takes times from a virtual clock, in ns since the start of the program.
+    pub(crate) fn set_clock(&mut self, clock: fn() -> u64) {
+        self.clock = Some(clock);
+    }
+
+    /// Time since the log was created, in ns, or the time of its virtual clock.
     pub(crate) fn now(&self) -> u64 {
+        if let Some(clock) = self.clock {
+            return clock();
+        }
         let elapsed = self.start.elapsed();
         elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos())
     }
@@ -304,7 +315,7 @@ fn writer() -> Writer {
     // SAFETY: writes at most 16 bytes, with a zero at the end.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     // SAFETY: has no conditions, and cannot fail.
-    let thread_id = unsafe { libc::gettid() }.cast_unsigned();
+    let thread_id = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
     Writer { thread: THREAD.get(), thread_id, name }
 }
 

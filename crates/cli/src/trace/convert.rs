@@ -27,6 +27,9 @@ pub fn convert(directory: &Path, file: ReportFile, needs_tracks: bool) -> Result
     let mut logs = Vec::new();
     for entry in fs::read_dir(directory)? {
         let log = entry?.path();
+        if log.extension().is_none_or(|extension| extension != "log") {
+            continue;
+        }
         let process = log.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
         logs.extend(process.map(|process| (process, log)));
     }

@@ -15,6 +15,7 @@ mod text;
 use crate::machine::{self, MachineOptions};
 use crate::output::{self, ReportFile};
 use crate::signals;
+use crate::timing::{self, ClockOptions};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
 use convert::Converted;
@@ -63,6 +64,11 @@ pub struct Arguments {
     /// When queued tasks execute: threads, early, late or random:SEED [default: threads]
     #[arg(long)]
     schedule: Option<String>,
+    /// Draw the timeline of a virtual clock with the published figures of the chip (docs/timing.md)
+    #[arg(long, conflicts_with = "schedule")]
+    timing: bool,
+    #[command(flatten)]
+    clock: ClockOptions,
     #[command(flatten)]
     machine: MachineOptions,
 }
@@ -113,6 +119,9 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     if !output::is_quiet() {
         output::eprint_line(text::render(&converted.summaries, &converted.notes, &written).trim_end());
     }
+    if arguments.timing {
+        timing::print(&arguments.clock.reports(directory.path(), &timing::BATCH_SIZES)?);
+    }
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
@@ -124,6 +133,10 @@ fn run(arguments: &Arguments, reports: &Reports, directory: &TempDir) -> Result<
         command.env("SOFTACL_SCHEDULE", schedule);
     }
     command.env("SOFTACL_TRACE", directory.path().join("%p.log")).env_remove("SOFTACL_CHECK");
+    if arguments.timing {
+        arguments.clock.chip(arguments.machine.soc())?;
+        arguments.clock.apply(&mut command, "1", directory.path())?;
+    }
     if let Some(limit) = arguments.limit {
         ensure!((1..=1_000_000_000).contains(&limit), "--limit: {limit} is not a number from 1 to 1000000000");
         command.env("SOFTACL_TRACE_LIMIT", limit.to_string());

@@ -4,7 +4,7 @@ use super::tables::{Table, plural, remarks, tables, time};
 use crate::units::size;
 use softacl_tracer::{Row, Summary};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Width of the timeline in characters, where it is not that of the terminal.
 const WIDTH: usize = 60;
@@ -26,7 +26,7 @@ pub fn render(summaries: &[Summary], notes: &[String], written: &[PathBuf]) -> S
     for note in notes {
         writeln!(text, "softacl trace: {note}").expect(TEXT);
     }
-    for file in written.iter().filter(|file| **file != PathBuf::from("-")) {
+    for file in written.iter().filter(|file| file.as_path() != Path::new("-")) {
         let with = match file.extension().and_then(|extension| extension.to_str()) {
             Some("html") => "a browser",
             Some("pftrace") => "https://ui.perfetto.dev",
