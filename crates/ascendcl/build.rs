@@ -45,6 +45,8 @@ const EXTENSIONS: &[(&str, &str)] = &[
     ("aclError softaclHostView(void *devPtr, size_t size, void **hostPtr)", "softacl/softacl.h"),
     ("aclError softaclNoHiddenSyncBegin(const char *name, const char *allow)", "softacl/softacl.h"),
     ("size_t softaclNoHiddenSyncEnd(char *text, size_t size)", "softacl/softacl.h"),
+    ("aclError softaclTraceRangeBegin(const char *name)", "softacl/softacl.h"),
+    ("aclError softaclTraceRangeEnd(void)", "softacl/softacl.h"),
     ("int softaclIsChecking(void)", "softacl/softacl.h"),
     ("int softaclTellFindings(void)", "softacl/softacl.h"),
     ("size_t softaclFindings(char *text, size_t size)", "softacl/softacl.h"),

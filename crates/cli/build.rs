@@ -9,6 +9,22 @@ use std::{env, fs};
 fn main() {
     pages();
     interposer();
+    version();
+}
+
+/// Passes what `softacl --version` prints. A package has no repository; its commit is unknown.
+fn version() {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
+    };
+    // A file that does not exist would run this script in every build.
+    if let Some(head) = git(&["rev-parse", "--git-path", "HEAD"]).filter(|path| Path::new(path).exists()) {
+        println!("cargo::rerun-if-changed={head}");
+    }
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]);
+    println!("cargo::rustc-env=SOFTACL_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+    println!("cargo::rustc-env=SOFTACL_TARGET={}", env::var("TARGET").expect("cargo sets TARGET"));
 }
 
 /// Builds the interposer. It is written in C because it replaces C library functions that Rust cannot define.

@@ -113,6 +113,30 @@ ACL_FUNC_VISIBILITY aclError softaclNoHiddenSyncBegin(const char *name, const ch
  */
 ACL_FUNC_VISIBILITY size_t softaclNoHiddenSyncEnd(char *text, size_t size);
 
+/**
+ * Begins a range of the calling thread on the timeline of `softacl trace`. Ranges nest. With `softacl trace --ranges`
+ * (SOFTACL_TRACE_RANGES=1), only what happens while a range of any thread is open is recorded, so that a long program
+ * gives a short trace:
+ *
+ *     softaclTraceRangeBegin("step 100");
+ *     step();
+ *     softaclTraceRangeEnd();
+ *
+ * Without a trace, both functions do nothing.
+ *
+ * @param name  shown on the timeline, copied by the call; NULL for "range"
+ *
+ *   100000   `name` is not a readable string
+ */
+ACL_FUNC_VISIBILITY aclError softaclTraceRangeBegin(const char *name);
+
+/**
+ * Ends the innermost range of the calling thread.
+ *
+ *   100000   the thread has no open range
+ */
+ACL_FUNC_VISIBILITY aclError softaclTraceRangeEnd(void);
+
 /** Returns 1 if the checker is active in this process (SOFTACL_CHECK=1, `softacl check`), 0 otherwise. */
 ACL_FUNC_VISIBILITY int softaclIsChecking(void);
 

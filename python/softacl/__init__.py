@@ -63,7 +63,7 @@ def _annotate(function: str, ptr: int, size: int, stream: int) -> None:
         raise RuntimeError(f"{function} returned {code}")
 
 
-from softacl.gates import HiddenSync, Slice, Timeline, no_hidden_sync, timeline  # noqa: E402
+from softacl.gates import HiddenSync, Slice, Timeline, no_hidden_sync, timeline, trace_range  # noqa: E402
 
 __all__ = [
     "HiddenSync",
@@ -76,6 +76,7 @@ __all__ = [
     "no_hidden_sync",
     "prefix",
     "timeline",
+    "trace_range",
 ]
 
 # `pytest -p softacl` looks for hooks and fixtures in this module. Other programs do not need pytest.

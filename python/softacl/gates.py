@@ -19,7 +19,7 @@ import os
 import tempfile
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
-__all__ = ["HiddenSync", "Slice", "Timeline", "no_hidden_sync", "timeline"]
+__all__ = ["HiddenSync", "Slice", "Timeline", "no_hidden_sync", "timeline", "trace_range"]
 
 
 class HiddenSync(AssertionError):
@@ -48,6 +48,23 @@ def _c_name(name: str) -> str:
     if name.startswith("acl"):
         return name
     return "aclrt" + "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+@contextlib.contextmanager
+def trace_range(name: str) -> Iterator[None]:
+    """A named range on the timeline of `softacl trace`; with `--ranges`, only such ranges are recorded.
+
+        with softacl.trace_range("step 100"):
+            step()
+    """
+    library = _library("trace_range")
+    code = library.softaclTraceRangeBegin(ctypes.c_char_p(name.encode()))
+    if code != 0:
+        raise RuntimeError(f"softaclTraceRangeBegin returned {code}")
+    try:
+        yield
+    finally:
+        library.softaclTraceRangeEnd()
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
-//! Runs the tests of the report page in a browser. Installs Chromium if none is present and apt-get is available.
+//! Runs the tests of the report page and of the timeline page in a browser. Installs Chromium if none is present and apt-get is available.
 
 use crate::workspace;
 use anyhow::{Result, ensure};
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
@@ -19,13 +19,19 @@ pub fn test() -> Result<()> {
         println!("skipped: no browser found and none could be installed; install Chromium to run this step");
         return Ok(());
     };
+    run(&browser, "report::browser", &["--package", "softacl-checker", "--lib"])?;
+    run(&browser, "trace::page::browser", &["--package", "softacl", "--bin", "softacl"])
+}
+
+/// Runs the tests with this name in a package.
+fn run(browser: &Path, tests: &str, package: &[&str]) -> Result<()> {
     let mut command = workspace::cargo();
-    command.args(["test", "--package", "softacl-checker", "--lib", "--locked", "report::browser"]);
-    let output = command.env("SOFTACL_BROWSER", &browser).output()?;
+    command.arg("test").args(package).args(["--locked", tests]);
+    let output = command.env("SOFTACL_BROWSER", browser).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     print!("{text}");
-    ensure!(output.status.success(), "the report page tests failed: {}", String::from_utf8_lossy(&output.stderr));
-    ensure!(!text.contains("running 0 tests"), "no test matches report::browser; the tests were renamed");
+    ensure!(output.status.success(), "the page tests failed: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(!text.contains("running 0 tests"), "no test matches {tests}; the tests were renamed");
     Ok(())
 }
 

@@ -141,8 +141,23 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "SOFTACL_TRACE_LIMIT",
-        default: "4000000",
-        meaning: "maximum number of trace events (64 bytes each; a copy produces six)",
+        default: "16777216",
+        meaning: "maximum number of trace events (32 bytes each; a copy produces three)",
+    },
+    Variable {
+        name: "SOFTACL_TRACE_DURATION_MS",
+        default: "",
+        meaning: "milliseconds after which a process stops recording its trace; the program continues",
+    },
+    Variable {
+        name: "SOFTACL_TRACE_RANGES",
+        default: "",
+        meaning: "`1` records only between softaclTraceRangeBegin and softaclTraceRangeEnd",
+    },
+    Variable {
+        name: "SOFTACL_CONFIG",
+        default: "softacl.toml",
+        meaning: "settings file of the softacl command, instead of that of the project and the user; `none` for no file",
     },
     Variable { name: "SOFTACL_LOG", default: "", meaning: "`1` logs every failing call to stderr, with the reason" },
     Variable {
@@ -312,6 +327,21 @@ pub(crate) fn trace_limit() -> Result<u64, String> {
     text.parse().ok().filter(|limit| (1..=1_000_000_000).contains(limit)).ok_or_else(|| wrong(&text))
 }
 
+/// Returns how long the process records its trace. `None` for as long as it runs.
+pub(crate) fn trace_duration() -> Result<Option<Duration>, String> {
+    const NAME: &str = "SOFTACL_TRACE_DURATION_MS";
+    let Some(text) = var(NAME) else { return Ok(None) };
+    match text.parse() {
+        Ok(ms @ 1..=86_400_000) => Ok(Some(Duration::from_millis(ms))),
+        _ => Err(format!("{NAME}: {text:?} is not a number of milliseconds from 1 to 86400000")),
+    }
+}
+
+/// True if a trace records only what happens in ranges of the program.
+pub(crate) fn traces_ranges_only() -> bool {
+    var("SOFTACL_TRACE_RANGES").is_some_and(|value| value != "0")
+}
+
 /// Returns the libraries with CPU versions of kernels.
 pub(crate) fn kernel_libraries() -> Vec<String> {
     let text = var(KERNELS).unwrap_or_default();
@@ -356,16 +386,19 @@ fn selection(list: &str, visible: usize, count: u32) -> Option<String> {
     (visible < count as usize).then(|| format!("ASCEND_RT_VISIBLE_DEVICES={list} shows {shown} of {of}"))
 }
 
-/// Parses a size of device memory, such as 64GiB.
+/// Parses a size of device memory, such as 64GiB or 64GB, which mean the same.
 pub fn memory_size(text: &str) -> Option<usize> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text[digits.len()..].trim() {
         "" | "B" => 0,
-        "K" | "KiB" | "k" => 10,
-        "M" | "MiB" | "m" => 20,
-        "G" | "GiB" | "g" => 30,
-        "T" | "TiB" | "t" => 40,
-        _ => return None,
+        // A device with 64 GB of memory has 64 GiB: vendors count in powers of two.
+        unit => match unit.to_ascii_lowercase().as_str() {
+            "k" | "kb" | "kib" => 10,
+            "m" | "mb" | "mib" => 20,
+            "g" | "gb" | "gib" => 30,
+            "t" | "tb" | "tib" => 40,
+            _ => return None,
+        },
     };
     let size =
         digits.parse::<usize>().ok()?.checked_shl(unit).filter(|size| size >> unit == digits.parse().unwrap_or(0))?;

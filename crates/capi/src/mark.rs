@@ -6,6 +6,7 @@
 use crate::argument::{InPtr, NonNullArg, OutPtr, TextPtr};
 use crate::entry::{export, value};
 use crate::object::{self, Object};
+use crate::{process, trace};
 use ascendcl_sys::*;
 use softacl_engine::observer::Mark;
 use softacl_engine::{Error, Machine, Result, fail};
@@ -44,6 +45,8 @@ struct OpenRanges {
     stamped: Vec<u64>,
     /// Of `aclprofRangePushEx`.
     attributed: Vec<u64>,
+    /// Of `softaclTraceRangeBegin`.
+    traced: Vec<u64>,
 }
 
 thread_local! {
@@ -93,6 +96,48 @@ fn message(text: InPtr<u8>, length: usize) -> Result<String> {
     }
     let bytes = text.copy(length, "a text")?;
     Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
+}
+
+/// Begins a range of the calling thread. See softacl/softacl.h.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn softaclTraceRangeBegin(name: *const c_char) -> i32 {
+    use crate::argument::Argument as _;
+    let text = match name.is_null() {
+        true => Ok(UNNAMED.to_owned()),
+        // SAFETY: the argument of this call, which the program permits to read.
+        false => unsafe { TextPtr::<*const c_char>::from_program(name, "name") }.and_then(|text| text.read()),
+    };
+    let text = match text {
+        Ok(text) => text,
+        Err(error) => {
+            crate::entry::report(format!("[EH0001] softaclTraceRangeBegin failed with 100000: {error}."));
+            return ACL_ERROR_INVALID_PARAM;
+        }
+    };
+    // The machine installs the tracer, so it comes first.
+    let machine = process::machine();
+    trace::range_opened();
+    let range = NEXT_RANGE.fetch_add(1, Ordering::Relaxed);
+    OPEN.with_borrow_mut(|ranges| ranges.traced.push(range));
+    if let Ok(machine) = machine {
+        emit(machine, &Mark::Opened { range, text: &text, is_nested: true });
+    }
+    ACL_SUCCESS
+}
+
+/// Ends the innermost range of the calling thread. See softacl/softacl.h.
+#[unsafe(no_mangle)]
+pub extern "C" fn softaclTraceRangeEnd() -> i32 {
+    let Some(range) = OPEN.with_borrow_mut(|ranges| ranges.traced.pop()) else {
+        let text = "this thread has no open range";
+        crate::entry::report(format!("[EH0001] softaclTraceRangeEnd failed with 100000: {text}."));
+        return ACL_ERROR_INVALID_PARAM;
+    };
+    if let Ok(machine) = process::machine() {
+        emit(machine, &Mark::Closed { range });
+    }
+    trace::range_closed();
+    ACL_SUCCESS
 }
 
 #[unsafe(no_mangle)]

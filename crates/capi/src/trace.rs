@@ -1,14 +1,16 @@
 //! The trace of this process: recorded if SOFTACL_TRACE names a file.
 //!
 //! A file whose name ends in `.log` is the log itself, from which `softacl trace` makes the trace; it is complete at
-//! any time. Any other file gets the trace when the process ends. Recording and formats are in `softacl_tracer`; this
+//! any time. Any other file gets the trace when the process ends, and keeps what it contains until then; meanwhile the
+//! log is beside it, and stays there if the process is killed. Recording and formats are in `softacl_tracer`; this
 //! module decides when and where they are written.
 
 use crate::{config, machine_cell};
 use softacl_tracer::Tracer;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 static TRACE: OnceLock<(Arc<Tracer>, PathBuf)> = OnceLock::new();
@@ -28,16 +30,53 @@ pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
     }
 }
 
-/// Creates the file. One that stays empty belongs to a process that ended abnormally.
+/// Creates the log.
 fn open(limit: u64, path: &Path) -> io::Result<Tracer> {
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-    let tracer = if is_log(path) { Tracer::with_file(limit, file) } else { Tracer::new(limit) }?;
-    Ok(if config::is_timed() { tracer.with_clock(virtual_ns) } else { tracer })
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(log_path(path))?;
+    let tracer = Tracer::with_file(limit, file)?;
+    let tracer = if config::is_timed() { tracer.with_clock(virtual_ns) } else { tracer };
+    if let Some(duration) = config::trace_duration().map_err(io::Error::other)? {
+        tracer.stop_after(duration);
+    }
+    if config::traces_ranges_only() {
+        tracer.pause();
+    }
+    Ok(tracer)
 }
 
 /// The time of the virtual clock, on the calling thread.
 fn virtual_ns() -> u64 {
     machine_cell::fast().and_then(softacl_engine::Machine::virtual_ns).unwrap_or(0)
+}
+
+/// Returns the path of the log. Processes that write the same trace have a log each.
+fn log_path(path: &Path) -> PathBuf {
+    if is_log(path) {
+        return path.to_owned();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.log", std::process::id()));
+    name.into()
+}
+
+/// Open ranges of all threads, in which a trace of ranges records.
+static OPEN_RANGES: AtomicU32 = AtomicU32::new(0);
+
+/// Continues a trace that records only ranges.
+pub(crate) fn range_opened() {
+    OPEN_RANGES.fetch_add(1, Ordering::SeqCst);
+    if let Some(tracer) = active().filter(|_| config::traces_ranges_only()) {
+        tracer.resume();
+    }
+}
+
+/// Pauses such a trace when its last range is closed.
+pub(crate) fn range_closed() {
+    if OPEN_RANGES.fetch_sub(1, Ordering::SeqCst) == 1
+        && let Some(tracer) = active().filter(|_| config::traces_ranges_only())
+    {
+        tracer.pause();
+    }
 }
 
 fn is_log(path: &Path) -> bool {
@@ -57,7 +96,9 @@ fn finish(tracer: &Tracer, path: &Path) -> io::Result<()> {
     }
     let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
     tracer.write(&mut file)?;
-    file.flush()
+    file.flush()?;
+    // Everything in it is in the trace now.
+    fs::remove_file(log_path(path))
 }
 
 /// Prints a warning. Ignores write errors: stderr may be closed at exit.

@@ -1,11 +1,13 @@
 //! `softacl explain`: explains an error code or a finding of the checker.
 
-use crate::output;
+use crate::{markdown, output};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use softacl_checker::report::finding_kind::{self, FindingKind, RULES};
+use softacl_faults::closest_match;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Pages of docs/findings by finding id.
@@ -61,7 +63,14 @@ pub fn main(arguments: &Arguments) -> Result<()> {
             let text = json!({ "id": kind.id.to_string(), "title": kind.title, "help": kind.help, "page": page });
             return output::write_json(path, &text);
         }
-        return output::print(page(kind) + "\n");
+        let text = page(kind) + "\n";
+        // Rendered for a person; as it is for a file.
+        let text = match output::width(io::stdout()) {
+            Some(width) => markdown::render(&text, width.min(100), output::has_color()),
+            None if output::has_color() => markdown::render(&text, 100, true),
+            None => text,
+        };
+        return output::print(text);
     }
     let codes = codes();
     let found = match wanted.parse::<i32>() {
@@ -117,6 +126,10 @@ fn unknown(wanted: &str, codes: &[Code]) -> String {
                 .collect()
         }
     };
+    let near = closest_match(&wanted.to_ascii_uppercase(), codes.iter().map(|code| code.name.as_str()));
+    if let (true, Some(near)) = (similar.is_empty(), near) {
+        return format!("{wanted:?} is not an error code; did you mean {near}?");
+    }
     if similar.is_empty() {
         return format!(
             "{wanted:?} is neither one of the {} error codes or their names nor a finding ({})",
@@ -173,5 +186,6 @@ mod tests {
     fn mistyped_code_lists_similar_codes() {
         assert!(unknown("107004444", &codes()).contains("similar: "));
         assert!(unknown("STREAM_CONTEXT", &codes()).contains("107003"));
+        assert!(unknown("ACL_EROR_RT_STREAM_CONTEXT", &codes()).contains("did you mean ACL_ERROR_RT_STREAM_CONTEXT?"));
     }
 }

@@ -1,6 +1,6 @@
 //! Options that `run`, `check` and `trace` share: the simulated machine, and the program with its environment.
 
-use crate::library;
+use crate::{library, settings};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use softacl_engine::Schedule;
@@ -57,22 +57,23 @@ pub struct MachineOptions {
     #[arg(long)]
     with_aclnn: bool,
     /// Program and arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM", help_heading = "Program")]
+    #[arg(last = true, value_name = "PROGRAM", help_heading = "Program")]
     pub program: Vec<OsString>,
 }
 
 impl MachineOptions {
     /// Returns a command that runs the program with softacl in place of the Ascend libraries.
     pub fn command(&self) -> Result<Command> {
+        ensure!(!self.program.is_empty(), "no program was given; it comes after `--`, for example: -- ./app --my-flag");
         self.check()?;
         let program = &self.program;
         let options =
             softacl_toolkit::Options { stubs: self.with_stubs || has_torch_npu(&program[0]), aclnn: self.with_aclnn };
         let mut command = Command::new(&program[0]);
         command.args(&program[1..]).envs(softacl_toolkit::environment(&library::home()?, options)?);
-        for (variable, _, value) in self.options() {
-            if let Some(value) = value {
-                command.env(variable, value);
+        for (variable, option, given) in self.options() {
+            if let Some(setting) = Setting::new(variable, option, given)? {
+                command.env(variable, setting.text);
             }
         }
         if self.log {
@@ -94,12 +95,13 @@ impl MachineOptions {
 
     /// Returns the CANN version and the number of devices that the program will find.
     pub fn version_and_devices(&self) -> Result<(String, u32)> {
-        let setting = |variable: &str| {
-            let (variable, option, given) = self.options().into_iter().find(|(name, ..)| *name == variable)?;
-            Setting::new(variable, option, given).map(|setting| setting.text)
+        let setting = |variable: &str| -> Result<Option<String>> {
+            let found = self.options().into_iter().find(|(name, ..)| *name == variable);
+            let Some((variable, option, given)) = found else { return Ok(None) };
+            Ok(Setting::new(variable, option, given)?.map(|setting| setting.text))
         };
-        let version = softacl_profiles::cann(setting("SOFTACL_CANN").as_deref())?.version.clone();
-        let devices = setting("SOFTACL_DEVICES").and_then(|text| text.parse().ok());
+        let version = softacl_profiles::cann(setting("SOFTACL_CANN")?.as_deref())?.version.clone();
+        let devices = setting("SOFTACL_DEVICES")?.and_then(|text| text.parse().ok());
         Ok((version, devices.map_or_else(ascendcl_capi::device_count, Ok).map_err(|error| anyhow!(error))?))
     }
 
@@ -139,12 +141,16 @@ impl MachineOptions {
     /// Validates options and variables before the program starts. Otherwise the program would fail later, with a less
     /// helpful error.
     fn check(&self) -> Result<()> {
+        let mut all = Vec::new();
+        for (variable, option, given) in self.options() {
+            all.push(Setting::new(variable, option, given)?);
+        }
         let [soc, form, cann, devices, memory, host_memory, kernels, strict, faults] =
-            self.options().map(|(variable, option, given)| Setting::new(variable, option, given));
+            <[Option<Setting>; 9]>::try_from(all).expect("one setting per option");
         let text = |setting: &Option<Setting>| setting.as_ref().map(|setting| setting.text.clone());
-        let origin = soc.as_ref().or(form.as_ref()).map_or("--soc", |setting| setting.origin);
+        let origin = soc.as_ref().or(form.as_ref()).map_or("--soc".to_owned(), |setting| setting.origin.clone());
         softacl_profiles::profile(text(&soc).as_deref(), text(&form).as_deref()).context(origin)?;
-        let origin = cann.as_ref().map_or("--cann", |setting| setting.origin);
+        let origin = cann.as_ref().map_or("--cann".to_owned(), |setting| setting.origin.clone());
         softacl_profiles::cann(text(&cann).as_deref()).context(origin)?;
         if let Some(Setting { origin, text }) = devices
             && !text.parse().is_ok_and(|count| (1..=64).contains(&count))
@@ -170,27 +176,30 @@ impl MachineOptions {
     }
 }
 
-/// A value of a setting and the option or variable that it comes from.
+/// A value of a setting and the option, variable or file that it comes from.
+#[derive(Debug)]
 struct Setting {
-    origin: &'static str,
+    origin: String,
     text: String,
 }
 
 impl Setting {
-    fn new(variable: &'static str, option: &'static str, given: Option<&str>) -> Option<Setting> {
-        match given {
-            Some(text) => Some(Setting { origin: option, text: text.to_owned() }),
-            None => {
-                let text = env::var(variable).ok().filter(|text| !text.is_empty())?;
-                Some(Setting { origin: variable, text })
-            }
+    fn new(variable: &'static str, option: &'static str, given: Option<&str>) -> Result<Option<Setting>> {
+        if let Some(text) = given {
+            return Ok(Some(Setting { origin: option.to_owned(), text: text.to_owned() }));
         }
+        if let Some(text) = env::var(variable).ok().filter(|text| !text.is_empty()) {
+            return Ok(Some(Setting { origin: variable.to_owned(), text }));
+        }
+        let value = settings::settings()?.value(option);
+        Ok(value.map(|(text, file)| Setting { origin: format!("{}: {}", file.display(), &option[2..]), text }))
     }
 }
 
 /// Returns the schedule that the option or the environment selects, after validation.
 pub fn schedule(given: Option<&str>) -> Result<Option<String>> {
-    let Some(Setting { origin, text }) = Setting::new("SOFTACL_SCHEDULE", "--schedule", given) else { return Ok(None) };
+    let setting = Setting::new("SOFTACL_SCHEDULE", "--schedule", given)?;
+    let Some(Setting { origin, text }) = setting else { return Ok(None) };
     text.parse::<Schedule>().map_err(|error| anyhow!("{origin}: {error}"))?;
     Ok(Some(text))
 }

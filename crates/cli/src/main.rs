@@ -4,17 +4,21 @@ mod bench;
 mod calibrate;
 mod check;
 mod chips;
+mod completions;
 mod demo;
+mod doctor;
 mod environment;
 mod explain;
 mod hccn_tool;
 mod host_files;
 mod library;
 mod machine;
+mod markdown;
 mod npu_smi;
 mod output;
 mod permutation;
 mod run;
+mod settings;
 mod signals;
 mod status;
 mod timing;
@@ -31,8 +35,15 @@ use std::process::ExitCode;
 
 /// AscendCL without the NPU: run, check and trace programs written for Ascend on any Linux machine.
 #[derive(Parser)]
-#[command(version, about, long_about = None, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(version, long_version = output::version(), about, long_about = None, arg_required_else_help = true,
+          after_help = EXAMPLES)]
 struct Arguments {
+    /// When to use colors: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    color: output::Color,
+    /// Print no summary of a trace, only errors
+    #[arg(long, short, global = true)]
+    quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -48,7 +59,8 @@ const EXAMPLES: &str = "Examples:
   softacl run --timing -- ./app                    estimate the time on the chip, with intervals
   softacl what-if --soc Ascend910B,Ascend910C -- ./app    compare chips
   softacl bench --quick                            compare the speed on this host with memcpy
-  softacl explain 107003                           explain an error code";
+  softacl explain 107003                           explain an error code
+  softacl doctor                                   check the installation and the host";
 
 #[derive(Subcommand)]
 enum Command {
@@ -65,6 +77,8 @@ enum Command {
     Bench(bench::Arguments),
     #[command(name = "npu-smi")]
     NpuSmi(npu_smi::Arguments),
+    Doctor(doctor::Arguments),
+    Completions(completions::Arguments),
 }
 
 /// Runs the vendor tool under whose name this program was started, as detection code does. `None` if there is no such
@@ -86,6 +100,18 @@ fn tool() -> Option<ExitCode> {
     }
 }
 
+/// True if the command runs a program and nothing separates its arguments from ours.
+fn runs_program_without_dashes() -> bool {
+    let mut words = std::env::args_os().skip(1).skip_while(|word| word.to_string_lossy().starts_with('-'));
+    let runs_program =
+        words.next().is_some_and(|word| ["run", "check", "trace", "what-if"].iter().any(|name| word == *name));
+    // A path or a bare name among the arguments may be the program.
+    let rest: Vec<_> = words.collect();
+    let has_program =
+        rest.iter().any(|word| word.to_string_lossy().contains('/') || !word.to_string_lossy().starts_with('-'));
+    runs_program && has_program && !rest.iter().any(|word| word == "--")
+}
+
 fn main() -> ExitCode {
     // A closed pipe ends this program silently, like other command-line tools.
     // SAFETY: restores the default action of a signal, before other threads exist.
@@ -98,7 +124,7 @@ fn main() -> ExitCode {
         Err(message) => {
             // Not clap's exit code 2, which means that something was proven.
             let is_error = message.use_stderr();
-            if message.kind() == ErrorKind::UnknownArgument && !std::env::args_os().any(|word| word == "--") {
+            if message.kind() == ErrorKind::UnknownArgument && runs_program_without_dashes() {
                 output::eprint_line("softacl: the program comes after `--`, for example: softacl check -- ./app\n");
             }
             return match message.print().and_then(|()| io::stdout().flush()) {
@@ -111,6 +137,8 @@ fn main() -> ExitCode {
             };
         }
     };
+    output::set_color(arguments.color);
+    output::set_quiet(arguments.quiet);
     let done = |()| ExitCode::SUCCESS;
     let result = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),
@@ -125,6 +153,8 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::main(&arguments).map(done),
         Command::Bench(arguments) => bench::main(&arguments).map(done),
         Command::NpuSmi(arguments) => npu_smi::main(&arguments).map(done),
+        Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::Completions(arguments) => completions::main(&arguments).map(done),
     };
     match result {
         Ok(code) => code,

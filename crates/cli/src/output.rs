@@ -1,17 +1,95 @@
-//! Standard output and report files. Write failures are errors, not panics.
+//! Standard output, its colors and width, and report files. Write failures are errors, not panics.
 
+use crate::library;
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use serde::Serialize;
 use std::ffi::CString;
 use std::fmt::Display;
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
+
+/// When to use colors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    Always,
+    Never,
+}
+
+static HAS_COLOR: AtomicBool = AtomicBool::new(false);
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Decides whether stdout gets colors.
+pub fn set_color(color: Color) {
+    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let has_color = match color {
+        Color::Auto => io::stdout().is_terminal() && !is_plain,
+        Color::Always => true,
+        Color::Never => false,
+    };
+    HAS_COLOR.store(has_color, Ordering::Relaxed);
+}
+
+pub fn has_color() -> bool {
+    HAS_COLOR.load(Ordering::Relaxed)
+}
+
+pub fn set_quiet(is_quiet: bool) {
+    IS_QUIET.store(is_quiet, Ordering::Relaxed);
+}
+
+pub fn is_quiet() -> bool {
+    IS_QUIET.load(Ordering::Relaxed)
+}
+
+fn colored(code: u8, text: &str) -> String {
+    if has_color() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+pub fn red(text: &str) -> String {
+    colored(31, text)
+}
+
+pub fn green(text: &str) -> String {
+    colored(32, text)
+}
+
+pub fn yellow(text: &str) -> String {
+    colored(33, text)
+}
+
+/// Returns the width of the terminal behind a file, if it is one.
+pub fn width(file: impl AsFd) -> Option<usize> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the call fills the structure.
+    let result = unsafe { libc::ioctl(file.as_fd().as_raw_fd(), libc::TIOCGWINSZ, &mut size) };
+    (result == 0 && size.ws_col > 0).then(|| size.ws_col.into())
+}
+
+/// Returns the version with what a bug report needs: commit, target and library.
+pub fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let library = library::home().map(|home| home.join(softacl_toolkit::LIBRARIES).join("libascendcl.so"));
+        let library = library.map_or_else(|error| format!("{error:#}"), |path| path.display().to_string());
+        format!(
+            "{}\ncommit: {}\ntarget: {}\nlibrary: {library}",
+            env!("CARGO_PKG_VERSION"),
+            env!("SOFTACL_COMMIT"),
+            env!("SOFTACL_TARGET")
+        )
+    });
+    &VERSION
+}
 
 /// Prints text to stdout.
 pub fn print(text: impl Display) -> Result<()> {
@@ -57,6 +135,59 @@ pub fn open(path: &Path) -> Result<File> {
         false => File::create(path),
     };
     file.with_context(|| format!("could not write {}", path.display()))
+}
+
+/// A report file that keeps what it contains until there is something to write.
+pub struct ReportFile {
+    file: Option<File>,
+    path: PathBuf,
+    /// True if the file did not exist. It is then removed unless something is written.
+    is_new: bool,
+}
+
+impl ReportFile {
+    /// Opens a file; `-` is stdout.
+    pub fn open(path: &Path) -> Result<ReportFile> {
+        let is_new = !is_stdout(path) && fs::symlink_metadata(path).is_err();
+        let file = match is_stdout(path) {
+            true => io::stdout().as_fd().try_clone_to_owned().map(File::from),
+            false => File::options().write(true).create(true).truncate(false).open(path),
+        };
+        let file = file.with_context(|| format!("could not write {}", path.display()))?;
+        Ok(ReportFile { file: Some(file), path: path.to_owned(), is_new })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn is_stdout(&self) -> bool {
+        is_stdout(&self.path)
+    }
+
+    /// Identifies a regular file. `None` for other files, such as a terminal, which accept any number of reports.
+    pub fn id(&self) -> Option<(u64, u64)> {
+        let status = self.file.as_ref()?.metadata().ok().filter(|status| status.is_file())?;
+        Some((status.dev(), status.ino()))
+    }
+
+    /// Replaces the contents.
+    pub fn write(mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<()> {
+        let mut file = self.file.take().expect("the file is open until it is written");
+        // Only a regular file has a length; what a program wrote to stdout before stays.
+        let is_regular = !self.is_stdout() && file.metadata().is_ok_and(|status| status.is_file());
+        let emptied = if is_regular { file.set_len(0) } else { Ok(()) };
+        emptied.and_then(|()| write(&mut file)).with_context(|| format!("could not write {}", self.path.display()))
+    }
+}
+
+impl Drop for ReportFile {
+    fn drop(&mut self) {
+        if self.is_new && self.file.is_some() {
+            // Nothing is lost if the empty file stays.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// Creates a temporary directory for the reports of a program's processes. Dropping it removes the directory.

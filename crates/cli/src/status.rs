@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use softacl_checker::picture::Picture;
 use softacl_engine::mailbox::Mailbox;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a process may take to answer. It symbolizes the lines of its waits.
@@ -20,13 +21,13 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Arguments {
     /// Process id; lists all programs of this user if omitted
     pid: Option<u32>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    /// Write JSON to FILE (`-` for stdout)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
 pub fn main(arguments: &Arguments) -> Result<()> {
-    let Some(pid) = arguments.pid else { return list(arguments.json) };
+    let Some(pid) = arguments.pid else { return list(arguments.json.as_deref()) };
     let Some(mailbox) = Mailbox::find(pid) else {
         bail!(
             "process {pid} cannot be asked: it is not a program of this user that uses softacl, or it has not waited \
@@ -34,18 +35,18 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         )
     };
     let Some(picture) = ask(&mailbox) else { bail!("process {pid} does not answer: it may be stopped or ending") };
-    if arguments.json {
-        return output::print(serde_json::to_string_pretty(&picture)? + "\n");
+    if let Some(path) = &arguments.json {
+        return output::write_json(path, &picture);
     }
     output::print(picture.text())
 }
 
 /// Lists all programs of this user. One that ends during the listing is left out.
-fn list(json: bool) -> Result<()> {
+fn list(json: Option<&Path>) -> Result<()> {
     let pictures: Vec<Picture> =
         Mailbox::processes().into_iter().filter_map(|process| ask(&Mailbox::find(process)?)).collect();
-    if json {
-        return output::print(serde_json::to_string_pretty(&pictures)? + "\n");
+    if let Some(path) = json {
+        return output::write_json(path, &pictures);
     }
     if pictures.is_empty() {
         return output::print("no program of this user has waited in softacl\n".to_owned());

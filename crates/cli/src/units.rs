@@ -1,4 +1,6 @@
-//! Formatting of sizes, numbers and durations for people.
+//! Sizes, numbers and durations as people write and read them.
+
+use std::time::Duration;
 
 /// Formats a size, without decimals if it is a multiple of its unit.
 pub fn size(bytes: usize) -> String {
@@ -30,9 +32,36 @@ pub fn duration(ns: f64) -> String {
     }
 }
 
+/// Parses a duration such as `10s`, `500ms` or `2min`; a number alone is in seconds.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is not a time such as 10s, 500ms or 2min");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].trim() {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "min" | "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let seconds = digits.trim().parse::<f64>().map_err(|_| wrong())? * unit;
+    // A day is longer than any trace.
+    if seconds > 0.0 && seconds <= 86_400.0 { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_have_a_unit_or_are_seconds() {
+        let parse = |text| parse_duration(text).map(|duration| duration.as_micros());
+        assert_eq!(
+            ["10s", "500ms", "2min", "1.5", "3us"].map(parse),
+            [Ok(10_000_000), Ok(500_000), Ok(120_000_000), Ok(1_500_000), Ok(3)]
+        );
+        assert!(["", "s", "-1s", "0", "10 apples", "NaN", "1e9s"].iter().all(|text| parse_duration(text).is_err()));
+    }
 
     #[test]
     fn sizes_have_one_decimal_unless_exact() {

@@ -140,3 +140,78 @@ fn write_errors_on_stdout_are_reported() {
         assert_eq!(stderr.lines().count(), 1, "{arguments:?}: {stderr}");
     }
 }
+
+#[test]
+fn completions_and_man_pages_know_every_command() {
+    for (shell, word) in
+        [("bash", "complete -F _softacl"), ("zsh", "#compdef softacl"), ("fish", "complete -c softacl")]
+    {
+        let script = text(&softacl(&["completions", shell]).stdout);
+        assert!(script.contains(word) && script.contains("doctor"), "{shell}: {script}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("man1");
+    assert!(softacl(&["completions", "man", path.to_str().unwrap()]).status.success());
+    let page = std::fs::read_to_string(path.join("softacl-trace.1")).expect("a man page");
+    assert!(page.contains("perfetto") && page.contains("softacl"), "{page}");
+    assert!(!softacl(&["completions", "man"]).status.success());
+}
+
+#[test]
+fn doctor_finds_a_working_installation() {
+    let done = softacl(&["doctor", env!("CARGO_BIN_EXE_softacl"), "--json", "-"]);
+    let all: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let state = |subject: &str| {
+        let found = all.as_array().unwrap().iter().find(|one| one["subject"] == subject);
+        found.unwrap_or_else(|| panic!("{subject}: {all}"))["state"].as_str().unwrap().to_owned()
+    };
+    for subject in ["library", "settings", "chip", "copies", "/proc"] {
+        assert_eq!(state(subject), "good", "{subject}: {all}");
+    }
+    let missing = softacl(&["doctor", "/no/such/program"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stdout).contains("problem  program"), "{}", text(&missing.stdout));
+}
+
+#[test]
+fn settings_file_gives_defaults_that_options_and_variables_override() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("softacl.toml");
+    let run = |text: &str, words: &[&str]| {
+        std::fs::write(&path, text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_softacl"));
+        command.arg("run").args(words).args(["--", "sh", "-c", "echo $SOFTACL_SOC $SOFTACL_DEVICES"]);
+        command.current_dir(directory.path()).env_remove("SOFTACL_SOC").env_remove("SOFTACL_DEVICES").output().unwrap()
+    };
+    let file = "soc = \"310p\"\ndevices = 3\n";
+    assert_eq!(text(&run(file, &[]).stdout), "310p 3\n");
+    assert_eq!(text(&run(file, &["--soc", "910b"]).stdout), "910b 3\n");
+    let wrong = run("soc = \"H100\"\n", &[]);
+    assert!(text(&wrong.stderr).contains("softacl.toml: soc"), "{}", text(&wrong.stderr));
+    let unknown = run("chip = 1\n", &[]);
+    assert!(text(&unknown.stderr).contains("unknown field `chip`"), "{}", text(&unknown.stderr));
+}
+
+#[test]
+fn version_names_commit_target_and_library() {
+    assert_eq!(text(&softacl(&["-V"]).stdout).lines().count(), 1);
+    let long = text(&softacl(&["--version"]).stdout);
+    for word in ["commit: ", "target: ", "library: /"] {
+        assert!(long.contains(word), "{long}");
+    }
+}
+
+#[test]
+fn mistakes_are_answered_with_suggestions() {
+    let stderr = |words: &[&str]| text(&softacl(words).stderr);
+    assert!(stderr(&["chek", "--", "true"]).contains("'check'"));
+    assert!(stderr(&["explain", "ACL_EROR_RT_STREAM_CONTEXT"]).contains("did you mean ACL_ERROR_RT_STREAM_CONTEXT?"));
+    assert!(stderr(&["run", "--faults", "aclrtMalloc=999999", "--", "true"]).contains("code 999999 does not exist"));
+    // The hint about `--` appears only where a program is missing.
+    assert!(stderr(&["run", "./app", "--my-flag"]).contains("the program comes after `--`"));
+    assert!(!stderr(&["chips", "--wrong"]).contains("the program comes after"));
+    assert!(stderr(&["run"]).contains("no program was given"));
+    let rendered = softacl(&["--color", "always", "explain", "H1"]);
+    assert!(text(&rendered.stdout).starts_with("\x1b[1mH1: "));
+    assert!(text(&softacl(&["explain", "H1"]).stdout).starts_with("# H1: "));
+}

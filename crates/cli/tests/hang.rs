@@ -108,7 +108,7 @@ fn running_program_answers_who_waits_for_whom() {
     let text = status(&["status", &pid]);
     assert!(text.contains("waits for task 1 of stream 1"), "{text}");
     assert!(text.contains("waits for notify 0, which no queued task records"), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&status(&["status", "--json", &pid])).expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&status(&["status", "--json", "-", &pid])).expect("JSON");
     assert_eq!((&json["pid"], &json["is_checked"]), (&serde_json::json!(child.id()), &serde_json::json!(false)));
     let list = status(&["status"]);
     assert!(list.contains(&format!("process {pid}: ")), "{list}");

@@ -40,6 +40,23 @@ static int record_notify(void)
     return 8;
 }
 
+/* Work before, in and after a range. */
+static int mark_a_range(void)
+{
+    copy(device, host, PAGE, HOST_TO_DEVICE);
+    synchronize();
+    if (((int (*)(const char *))function("softaclTraceRangeBegin"))("step 1") != 0)
+        return 93;
+    copy(device, host, PAGE, HOST_TO_DEVICE);
+    synchronize();
+    int (*end)(void) = (int (*)(void))function("softaclTraceRangeEnd");
+    if (end() != 0 || end() != 100000)
+        return 93;
+    copy(device, host, PAGE, HOST_TO_DEVICE);
+    synchronize();
+    return 9;
+}
+
 /* A stream of one device gets the id that a stream of another device had. */
 static int change_devices(void)
 {
@@ -99,6 +116,8 @@ int main(int argc, char **argv)
         return exit_while_waiting();
     } else if (strcmp(mode, "notify") == 0) {
         return record_notify();
+    } else if (strcmp(mode, "ranges") == 0) {
+        return mark_a_range();
     } else if (strcmp(mode, "devices") == 0) {
         return change_devices();
     }

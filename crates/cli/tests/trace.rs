@@ -168,8 +168,110 @@ fn statistics_match_the_program() {
         assert!(traced.page.contains(line["function"].as_str().unwrap()), "{line}: {}", traced.page);
     }
     assert!(traced.stderr.contains("1 call of aclrtMemcpyAsync blocked on the stream"), "{}", traced.stderr);
-    assert!(traced.page.contains("<svg") && traced.page.contains("copy, host to device 0"), "{}", traced.page);
-    assert_eq!(traced.page.matches("<svg").count(), traced.page.matches("</svg>").count());
+    assert!(traced.page.contains("<canvas") && traced.page.contains("copy, host to device 0"), "{}", traced.page);
+    assert_eq!(traced.page.matches("<script").count(), traced.page.matches("</script>").count());
+    assert!(!traced.page.contains("http://") && !traced.page.contains("https://"), "the page loads nothing");
+}
+
+#[test]
+fn trace_file_can_be_opened_again_and_compared() {
+    let (directory, program) = built::program("trace");
+    let traced = trace(&program, "early", &[]);
+    let path = |name: &str| directory.path().join(name);
+    let softacl = |words: &[&Path]| Command::new(env!("CARGO_BIN_EXE_softacl")).args(words).output().unwrap();
+    let [file, page, numbers, perfetto] = ["trace.json", "again.html", "again.json", "again.pftrace"].map(path);
+    let opened = softacl(&[
+        Path::new("trace"),
+        Path::new("--open"),
+        &file,
+        Path::new("--html"),
+        &page,
+        Path::new("--json"),
+        &numbers,
+        Path::new("--perfetto"),
+        &perfetto,
+    ]);
+    let stderr = String::from_utf8_lossy(&opened.stderr).into_owned();
+    assert!(opened.status.success() && stderr.contains("stream 1, device 0"), "{stderr}");
+    let again: Value = serde_json::from_slice(&fs::read(&numbers).unwrap()).unwrap();
+    assert_eq!(again, traced.numbers, "the statistics are those of the run");
+    // The timeline of the file is the one of the run: same rows, same slices.
+    let data =
+        |text: &str| text.split_once("id=\"columns\">").and_then(|(_, rest)| rest.split_once('<')).unwrap().0.len();
+    let [before, after] = [&traced.page, &fs::read_to_string(&page).unwrap()].map(|text| data(text));
+    assert!(before.abs_diff(after) < before / 10, "{before} and {after} bytes");
+    assert!(fs::metadata(&perfetto).unwrap().len() > 1000);
+    let same = softacl(&[Path::new("trace"), Path::new("diff"), &file, &file]);
+    let text = String::from_utf8_lossy(&same.stdout).into_owned();
+    assert!(text.contains("copy, host to device 0") && text.contains("+0 %") && !text.contains("new"), "{text}");
+    let missing = softacl(&[Path::new("trace"), Path::new("--open"), &path("none.json")]);
+    assert!(!missing.status.success());
+    let other = softacl(&[Path::new("trace"), Path::new("--open"), &page]);
+    assert!(String::from_utf8_lossy(&other.stderr).contains("this is not a trace of softacl"));
+}
+
+#[test]
+fn existing_trace_is_kept_if_there_is_nothing_to_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let [old, new] = ["old.json", "new.json"].map(|name| directory.path().join(name));
+    fs::write(&old, "precious").unwrap();
+    for file in [&old, &new] {
+        let words = [Path::new("trace"), Path::new("-o"), file, Path::new("--"), Path::new("true")];
+        let output = Command::new(env!("CARGO_BIN_EXE_softacl")).args(words).output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no trace was written"));
+    }
+    assert_eq!(fs::read_to_string(&old).unwrap(), "precious");
+    assert!(!new.exists(), "no empty file stays");
+}
+
+#[test]
+fn killed_process_that_traces_itself_leaves_its_log() {
+    let (directory, program) = built::program("trace");
+    let file = directory.path().join("own.json");
+    fs::write(&file, "precious").unwrap();
+    let run = |way: &str| {
+        let words = [Path::new("run"), Path::new("--"), &program, Path::new(way)];
+        let mut child = Command::new(env!("CARGO_BIN_EXE_softacl"));
+        child.args(words).env("SOFTACL_TRACE", &file).status().unwrap()
+    };
+    assert!(!run("killed").success());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious", "not replaced by an empty file");
+    let logs = || {
+        let entries = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "log")).collect::<Vec<_>>()
+    };
+    let [log] = &logs()[..] else { panic!("{:?}", logs()) };
+    let words = [Path::new("trace"), Path::new("--open"), log];
+    let opened = Command::new(env!("CARGO_BIN_EXE_softacl")).args(words).output().unwrap();
+    let stderr = String::from_utf8_lossy(&opened.stderr).into_owned();
+    assert!(opened.status.success() && stderr.contains("aclInit"), "{stderr}");
+    fs::remove_file(log).unwrap();
+    run("");
+    assert!(logs().is_empty(), "a log beside a finished trace: {:?}", logs());
+    assert!(!events(&serde_json::from_slice(&fs::read(&file).unwrap()).unwrap()).is_empty());
+}
+
+#[test]
+fn only_ranges_are_recorded_if_wanted() {
+    let (directory, program) = built::program("trace");
+    let file = directory.path().join("ranges.json");
+    let words = [Path::new("trace"), Path::new("--ranges"), Path::new("-o"), &file, Path::new("--"), &program];
+    let output = Command::new(env!("CARGO_BIN_EXE_softacl")).args(words).arg("ranges").output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(9), "{stderr}");
+    assert!(!stderr.contains("never started"), "{stderr}");
+    let value: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let calls = rows(&value, "call");
+    let calls: Vec<&str> = calls.values().flatten().filter_map(|call| call["name"].as_str()).collect();
+    assert_eq!(calls, ["aclrtMemcpyAsync", "aclrtSynchronizeStream"], "only what is inside the range");
+    let ranges: Vec<&str> =
+        events(&value).iter().filter(|event| event["ph"] == "b").filter_map(|event| event["name"].as_str()).collect();
+    assert_eq!(ranges, ["step 1"]);
+    let words =
+        [Path::new("trace"), Path::new("--duration"), Path::new("1us"), Path::new("-o"), &file, Path::new("--")];
+    let output = Command::new(env!("CARGO_BIN_EXE_softacl")).args(words).arg(&program).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!stderr.contains("never started") && !stderr.contains("beyond the limit"), "{stderr}");
 }
 
 #[test]

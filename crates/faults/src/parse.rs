@@ -285,7 +285,8 @@ impl<'a> Reader<'a> {
             "lost" => Effect::Lost,
             "fail" => Effect::Refused,
             _ if word.starts_with(|c: char| c.is_ascii_digit()) => match word.parse() {
-                Ok(code @ 100_000..=999_999) => Effect::Code(code),
+                Ok(code @ 100_000..=999_999) if ascendcl_sys::code_name(code).is_some() => Effect::Code(code),
+                Ok(100_000..=999_999) => return Err((at, unknown_code(word))),
                 _ => return Err((at, format!("{word:?} is not a code: codes have six digits, such as 207001"))),
             },
             _ if word.starts_with("ACL") => match (words.code)(word) {
@@ -390,6 +391,14 @@ fn is_allowed(point: &InjectionPoint, effect: Effect) -> bool {
         (InjectionPoint::System(_), effect) => effect == Effect::Refused,
         _ => false,
     }
+}
+
+/// A program that handles errors by their codes would never see this one on a card.
+fn unknown_code(word: &str) -> String {
+    let known: Vec<String> = ascendcl_sys::CODES.iter().map(|(code, _)| code.to_string()).collect();
+    let near = closest_match(word, known.iter().map(String::as_str));
+    let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+    format!("code {word} does not exist{hint}")
 }
 
 fn unknown_effect(word: &str, point: &InjectionPoint) -> String {

@@ -211,9 +211,30 @@ pub fn chips() -> &'static [Chip] {
     &CHIPS
 }
 
-/// Selects a chip by family or full SoC name, and its form. `None` selects the default.
+/// Returns a name as it is written in full: `910b` is Ascend910B. A name that is not known stays as it is.
+fn canonical(given: &str) -> String {
+    let names = || CHIPS.iter().flat_map(|chip| std::iter::once(&chip.family).chain(&chip.socs));
+    let is_same = |name: &&String| {
+        name.eq_ignore_ascii_case(given)
+            || name.strip_prefix(PREFIX).is_some_and(|rest| rest.eq_ignore_ascii_case(given))
+    };
+    if let Some(name) = names().find(is_same) {
+        return name.clone();
+    }
+    // Other names of a chip, which have its prefix.
+    let upper = given.to_ascii_uppercase();
+    match upper.strip_prefix(&PREFIX.to_ascii_uppercase()) {
+        Some(rest) => format!("{PREFIX}{rest}"),
+        None if upper.starts_with(|c: char| c.is_ascii_digit()) => format!("{PREFIX}{upper}"),
+        None => given.to_owned(),
+    }
+}
+
+const PREFIX: &str = "Ascend";
+
+/// Selects a chip by family or full SoC name, in upper or lower case and with or without `Ascend`, and its form. `None` selects the default.
 pub fn profile(name: Option<&str>, form: Option<&str>) -> Result<Profile, ProfileError> {
-    let name = name.unwrap_or(&CHIPS[0].family);
+    let name = &*canonical(name.unwrap_or(&CHIPS[0].family));
     let by_family = CHIPS.iter().find(|chip| chip.family == name);
     let by_soc = || CHIPS.iter().find(|chip| chip.socs.iter().any(|soc| soc == name));
     let by_prefix =
@@ -247,6 +268,10 @@ mod tests {
         assert_eq!(profile(Some("Ascend310B"), Some("RC")).unwrap().form, Form::RootComplex);
         assert_eq!(profile(Some("Ascend310P"), Some("CPU")).unwrap().form, Form::ControlCpu);
         assert!(profile(Some("Ascend910B"), Some("RC")).is_err());
+        for (short, family) in [("910b", "Ascend910B"), ("ASCEND310p", "Ascend310P"), ("910_9392", "Ascend910C")] {
+            assert_eq!(profile(Some(short), None).unwrap().chip.family, family);
+        }
+        assert_eq!(profile(Some("910b4"), None).unwrap().soc, "Ascend910B4");
         let text = profile(Some("H100"), None).unwrap_err().to_string();
         assert!(text.contains("\"H100\"") && text.contains("Ascend310P"), "{text}");
     }

@@ -67,6 +67,13 @@ pub(crate) struct TransferSize {
     pub(crate) route: Route,
 }
 
+impl TransferSize {
+    /// Returns the name of an operation with the short form of its route, such as `copy H2D`.
+    pub(crate) fn title(self, name: &str) -> String {
+        self.route.short().map_or_else(|| name.to_owned(), |route| format!("{name} {route}"))
+    }
+}
+
 /// Device memory by address. Every other address is host memory.
 #[derive(Debug, Default)]
 pub(crate) struct AllocationMap {

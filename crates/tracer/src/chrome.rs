@@ -5,17 +5,15 @@
 
 use crate::allocations::TransferSize;
 use crate::timeline::{BlockingAccess, Call, Interval, StreamRow, Task, Timeline};
+use crate::tracks::EPOCH_MODULUS;
 use serde::Serialize;
 use std::io;
 use std::time::Duration;
 
 /// Distance between the process ids of the program and of its devices. Linux process ids are smaller.
-const DEVICE_PID_STRIDE: u64 = 1 << 22;
+pub(crate) const DEVICE_PID_STRIDE: u64 = 1 << 22;
 /// Offset of the thread ids of graph streams. They follow those of the program, which may reuse their stream ids.
-const GRAPH_STREAM_TID_BASE: u32 = 1 << 20;
-/// Times count from the last multiple of this since the Unix epoch: all processes use the same origin, and a time in
-/// us still fits a double with ns precision.
-const EPOCH_MODULUS: Duration = Duration::from_secs(1_000_000);
+pub(crate) const GRAPH_STREAM_TID_BASE: u32 = 1 << 20;
 
 /// An entry of the file. `ph` is its kind: X for a slice, s and f for the ends of an arrow, b and e for those of a
 /// range, i for a point in time, C for a counter, M for metadata such as names.
@@ -219,7 +217,7 @@ impl<W: io::Write> ChromeWriter<'_, W> {
     fn access(&mut self, timeline: &Timeline, access: &BlockingAccess) -> io::Result<()> {
         let details = Some(Details::of(access.transfer, access.is_done, access.interval));
         let row = self.thread(timeline, access.thread);
-        self.slice(&title(timeline.text(access.name), access.transfer), "copy", row, access.interval, details)
+        self.slice(&access.transfer.title(timeline.text(access.name)), "copy", row, access.interval, details)
     }
 
     /// Writes a task and the arrows to it. `before` is the end of the previous task. Returns the end of this one, or
@@ -232,10 +230,7 @@ impl<W: io::Write> ChromeWriter<'_, W> {
         task: &Task,
         before: u64,
     ) -> io::Result<Option<u64>> {
-        let Some(mut interval) = task.interval(timeline.end).or(task.open_wait) else { return Ok(None) };
-        if task.is_wait {
-            interval.start = task.submitted.max(before).min(interval.start);
-        }
+        let Some(interval) = task.shown(before, timeline.end) else { return Ok(None) };
         let row = self.row(task.row);
         let submitter = self.thread(timeline, task.submitter);
         let started = task.started.unwrap_or(interval.start);
@@ -252,7 +247,7 @@ impl<W: io::Write> ChromeWriter<'_, W> {
         let label = timeline.marks.label(stream, sequence);
         let name = timeline.text(task.name);
         let with_label = |label| format!("{name}: {}", timeline.text(label));
-        let title = label.map_or_else(|| title(name, task.transfer), with_label);
+        let title = label.map_or_else(|| task.transfer.title(name), with_label);
         self.slice(&title, kind, row, interval, Some(details))?;
         let id = format!("{}.{stream}.{sequence}", self.process);
         self.arrow("submit", &id, (submitter, task.submitted), (row, started))?;
@@ -300,17 +295,6 @@ impl<W: io::Write> ChromeWriter<'_, W> {
     }
 }
 
-impl Interval {
-    /// Returns the last ns of the interval.
-    fn last(self) -> u64 {
-        self.end.saturating_sub(1).max(self.start)
-    }
-}
-
 fn micros(ns: u64) -> f64 {
     ns as f64 / 1000.0
-}
-
-fn title(name: &str, transfer: TransferSize) -> String {
-    transfer.route.short().map_or_else(|| name.to_owned(), |route| format!("{name} {route}"))
 }

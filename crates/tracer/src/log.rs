@@ -34,6 +34,10 @@ pub(crate) struct Log {
     granted: AtomicU64,
     /// Set with the first dropped event. Nothing is stored after it: the timeline then ends early but has no holes.
     is_full: AtomicBool,
+    /// Set while the program does not want to be recorded.
+    is_paused: AtomicBool,
+    /// Nothing is recorded from this time on.
+    until: AtomicU64,
     next_text: AtomicU32,
     /// Where times come from, if not from the clock of the host.
     clock: Option<fn() -> u64>,
@@ -103,6 +107,8 @@ impl Log {
             limit,
             granted: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
+            is_paused: AtomicBool::new(false),
+            until: AtomicU64::new(u64::MAX),
             next_text: AtomicU32::new(0),
             clock: None,
         })
@@ -126,6 +132,14 @@ impl Log {
     #[inline]
     pub(crate) fn write<const N: usize>(&self, events: [TraceEvent; N]) -> Option<&Slot> {
         let ns = self.now();
+        if self.is_silent(ns) {
+            return None;
+        }
+        self.append(ns, events)
+    }
+
+    /// Stores trace events even if nothing else is recorded at this time.
+    fn append<const N: usize>(&self, ns: u64, events: [TraceEvent; N]) -> Option<&Slot> {
         let slots = self.reserve(N);
         match slots {
             Some(slots) => slots.iter().zip(events).for_each(|(slot, event)| slot.write(TimedEvent { ns, event })),
@@ -134,8 +148,31 @@ impl Log {
         slots?.first()
     }
 
+    /// Counts events beyond the limit. Those that nobody wanted to record are not counted.
     fn drop_events(&self, count: u64) {
-        self.head.dropped.fetch_add(count, Ordering::Relaxed);
+        if self.is_full.load(Ordering::Relaxed) {
+            self.head.dropped.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Stops or continues recording. What has begun is still recorded to its end.
+    pub(crate) fn set_paused(&self, is_paused: bool) {
+        self.head.is_partial.store(1, Ordering::Relaxed);
+        self.is_paused.store(is_paused, Ordering::Relaxed);
+    }
+
+    /// Records nothing from this time on, in ns since the log was created.
+    pub(crate) fn stop_at(&self, ns: u64) {
+        self.until.store(ns, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn is_silent(&self, ns: u64) -> bool {
+        if ns < self.until.load(Ordering::Relaxed) {
+            return self.is_paused.load(Ordering::Relaxed);
+        }
+        self.head.is_partial.store(1, Ordering::Relaxed);
+        true
     }
 
     /// Stores that the thread entered a function.
@@ -183,7 +220,8 @@ impl Log {
             open.task.replace(NO_TASK)
         });
         if record.is_null() || started != at {
-            self.write([TraceEvent::Finished(at)]);
+            // A task that began while it was recorded ends, whenever that is.
+            self.append(self.now(), [TraceEvent::Finished(at)]);
         } else {
             // SAFETY: a record of this log, which is mapped while the log exists.
             unsafe { &*record }.complete_task(self.now());
@@ -193,6 +231,9 @@ impl Log {
     /// Stores a submitted task and what it transfers.
     pub(crate) fn submit(&self, submitted: TraceEvent, transfer: TransferSize) {
         let ns = self.now();
+        if self.is_silent(ns) {
+            return;
+        }
         match self.reserve(1) {
             None => self.drop_events(2),
             Some([slot]) if slot.write_copy(ns, submitted, transfer) => {}
@@ -305,6 +346,36 @@ mod tests {
         assert_ne!(snapshot.threads[0].id, snapshot.threads[1].id);
         let times: Vec<u64> = snapshot.threads[0].records.iter().map(|record| record.ns).collect();
         assert!(times.is_sorted() && *times.last().unwrap() <= snapshot.end.unwrap());
+    }
+
+    #[test]
+    fn paused_log_records_only_the_ends_of_what_has_begun() {
+        let log = Log::new(10_000, None).unwrap();
+        let task = |sequence| StreamPosition { stream: 1, sequence };
+        log.enter(TextId(0));
+        log.start(task(1));
+        log.set_paused(true);
+        log.exit(7);
+        log.finish(task(1));
+        log.finish(task(2));
+        log.enter(TextId(1));
+        log.exit(0);
+        log.start(task(3));
+        log.set_paused(false);
+        log.stop_at(0);
+        log.write([ENTERED]);
+        let snapshot = log.read().unwrap();
+        let [events] = &events(&snapshot)[..] else { panic!("{snapshot:?}") };
+        let mut expected = vec![
+            ENTERED,
+            TraceEvent::Exited(7),
+            TraceEvent::Started(task(1)),
+            TraceEvent::Finished(task(1)),
+            TraceEvent::Finished(task(2)),
+        ];
+        expected.retain(|event| !events.contains(event));
+        assert_eq!((expected, events.len()), (vec![], 5), "{events:?}");
+        assert_eq!((snapshot.dropped, snapshot.is_partial), (0, true));
     }
 
     #[test]

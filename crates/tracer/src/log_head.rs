@@ -17,6 +17,8 @@ pub(crate) struct LogHead {
     pub(crate) end: AtomicU64,
     /// Trace events beyond the limit.
     pub(crate) dropped: AtomicU64,
+    /// 1 if recording was stopped for some time on purpose.
+    pub(crate) is_partial: AtomicU64,
 }
 
 impl LogHead {

@@ -26,6 +26,8 @@ pub(crate) struct LogSnapshot {
     pub(crate) texts: Texts,
     /// Trace events beyond the limit.
     pub(crate) dropped: u64,
+    /// True if only a part of the run was recorded, or the run has not ended.
+    pub(crate) is_partial: bool,
     /// When the process ended or the snapshot was taken. `None` if the process was killed or still runs.
     pub(crate) end: Option<u64>,
 }
@@ -86,6 +88,7 @@ impl LogSnapshot {
             threads,
             texts,
             dropped: head.dropped.load(Ordering::Relaxed),
+            is_partial: head.is_partial.load(Ordering::Relaxed) != 0,
             end: Some(head.end.load(Ordering::Acquire)).filter(|end| *end > 0),
         })
     }

@@ -99,7 +99,10 @@ impl Summary {
             ns: timeline.end - timeline.start,
             tasks: tasks().count() as u64,
             failed: tasks().filter(|task| task.code != 0).count() as u64,
-            never_started: tasks().filter(|task| task.started.is_none()).count() as u64,
+            // A task whose start may have gone unrecorded is not counted.
+            never_started: tasks()
+                .filter(|task| task.started.is_none() && (task.dropped.is_some() || !timeline.is_partial))
+                .count() as u64,
             bytes: moved
                 .chain(timeline.accesses.iter().filter(|access| access.is_done).map(|access| access.transfer.bytes))
                 .sum(),

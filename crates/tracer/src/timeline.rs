@@ -27,6 +27,8 @@ pub(crate) struct Timeline {
     pub(crate) end: u64,
     /// Trace events beyond the limit.
     pub(crate) dropped: u64,
+    /// True if tasks may have started without being recorded.
+    pub(crate) is_partial: bool,
 }
 
 #[derive(Debug)]
@@ -59,7 +61,7 @@ pub(crate) struct BlockingAccess {
 }
 
 /// A stream as a row of the trace. The stream id alone does not identify it: another device or a graph may reuse it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct StreamRow {
     pub(crate) device: u32,
     /// True for an internal stream that runs the steps of graphs.
@@ -119,6 +121,16 @@ impl Task {
         Some(Interval { start, end: self.finished.unwrap_or(end).max(start) })
     }
 
+    /// Returns the bar of the task on its row, where the task before it ended at `before`. A wait begins when the
+    /// stream arrives at it, and one that never ended extends to `end`. `None` if the task never started.
+    pub(crate) fn shown(&self, before: u64, end: u64) -> Option<Interval> {
+        let mut interval = self.interval(end).or(self.open_wait)?;
+        if self.is_wait {
+            interval.start = self.submitted.max(before).min(interval.start);
+        }
+        Some(interval)
+    }
+
     /// True if the task has finished without an error.
     pub(crate) fn is_done(&self) -> bool {
         self.finished.is_some() && self.code == 0
@@ -142,8 +154,13 @@ impl Timeline {
             texts: snapshot.texts,
             process: snapshot.process,
             start: times().min().unwrap_or(0),
+            is_partial: snapshot.is_partial || snapshot.dropped > 0,
             // Nothing was recorded after the limit, so the timeline ends there.
-            end: if snapshot.dropped > 0 { newest } else { snapshot.end.unwrap_or(0).max(newest) },
+            end: if snapshot.is_partial || snapshot.dropped > 0 {
+                newest
+            } else {
+                snapshot.end.unwrap_or(0).max(newest)
+            },
             dropped: snapshot.dropped,
             ..Timeline::default()
         };

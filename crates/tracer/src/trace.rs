@@ -4,26 +4,30 @@ use crate::chrome;
 use crate::snapshot::LogSnapshot;
 use crate::summary::Summary;
 use crate::timeline::Timeline;
+use crate::tracks::Tracks;
 use std::io;
 use std::path::Path;
 
 /// The first line of a trace.
-const HEAD: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+pub(crate) const HEAD: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
 /// Start of the last line. The summary, or a list of summaries, and a closing brace follow.
-const TAIL: &str = "],\"softacl\":";
+pub(crate) const TAIL: &str = "],\"softacl\":";
 
 /// Writes the trace of one process.
 pub(crate) fn write(snapshot: LogSnapshot, to: &mut impl io::Write) -> io::Result<Summary> {
     writeln!(to, "{HEAD}")?;
-    let summary = write_entries(snapshot, to)?;
+    let summary = write_entries(snapshot, to, None)?;
     writeln!(to, "\n{TAIL}{}}}", serde_json::to_string(&summary)?)?;
     Ok(summary)
 }
 
-fn write_entries(snapshot: LogSnapshot, to: &mut impl io::Write) -> io::Result<Summary> {
+fn write_entries(snapshot: LogSnapshot, to: &mut impl io::Write, tracks: Option<&mut Tracks>) -> io::Result<Summary> {
     let start_time = snapshot.start_time;
     let timeline = Timeline::of(snapshot);
     chrome::write_entries(&timeline, start_time, to)?;
+    if let Some(tracks) = tracks {
+        tracks.add(&timeline, start_time);
+    }
     Ok(Summary::of(&timeline))
 }
 
@@ -50,15 +54,17 @@ impl<W: io::Write> TraceWriter<W> {
         Ok(TraceWriter { to, summaries: Vec::new() })
     }
 
-    /// Adds the process that left this log.
-    pub fn add(&mut self, log: &Path) -> io::Result<LogEnd> {
-        let snapshot = match LogSnapshot::open(log) {
+    /// Adds the process that left this log, to the trace and to the tracks.
+    pub fn add(&mut self, log: &Path, tracks: Option<&mut Tracks>) -> io::Result<LogEnd> {
+        let mut snapshot = match LogSnapshot::open(log) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(LogEnd::Empty),
             snapshot => snapshot?,
         };
         let end = if snapshot.end.is_some() { LogEnd::Exit } else { LogEnd::Cut };
+        // Tasks of a process that still runs may start later.
+        snapshot.is_partial |= end == LogEnd::Cut && Path::new("/proc").join(snapshot.process.to_string()).exists();
         writeln!(self.to, "{}", if self.summaries.is_empty() { "" } else { "," })?;
-        self.summaries.push(write_entries(snapshot, &mut self.to)?);
+        self.summaries.push(write_entries(snapshot, &mut self.to, tracks)?);
         Ok(end)
     }
 
@@ -90,7 +96,7 @@ mod tests {
         fs::write(path("empty"), "").unwrap();
         fs::write(path("other"), "x".repeat(9000)).unwrap();
         let mut writer = TraceWriter::new(Vec::new()).unwrap();
-        let ends = ["ended", "empty", "killed", "other"].map(|name| writer.add(&path(name)).unwrap());
+        let ends = ["ended", "empty", "killed", "other"].map(|name| writer.add(&path(name), None).unwrap());
         assert_eq!(ends, [LogEnd::Exit, LogEnd::Empty, LogEnd::Cut, LogEnd::Empty]);
         let (summaries, text) = writer.finish().unwrap();
         let value: Value = serde_json::from_slice(&text).unwrap();

@@ -70,4 +70,9 @@ impl Interval {
     pub(crate) fn ns(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
+
+    /// Returns the last ns of the interval.
+    pub(crate) fn last(self) -> u64 {
+        self.end.saturating_sub(1).max(self.start)
+    }
 }

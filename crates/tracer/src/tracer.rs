@@ -18,6 +18,7 @@ use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Default limit of stored trace events, 512 MiB.
 pub const DEFAULT_EVENT_LIMIT: u64 = 16 << 20;
@@ -81,7 +82,24 @@ impl Tracer {
         for thread in &mut snapshot.threads {
             thread.records.retain(|record| record.ns >= start);
         }
+        // The program continues: what is queued may start later.
+        snapshot.is_partial = true;
         trace::write(snapshot, to)
+    }
+
+    /// Records nothing until `resume` is called.
+    pub fn pause(&self) {
+        self.log.set_paused(true);
+    }
+
+    /// Records again.
+    pub fn resume(&self) {
+        self.log.set_paused(false);
+    }
+
+    /// Stops recording this long after the tracer was created.
+    pub fn stop_after(&self, duration: Duration) {
+        self.log.stop_at(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// The present time, in ns since the tracer was created.

@@ -11,6 +11,11 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 150.0;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 60.0;
+/// Colors for readers who prefer a dark page: those of the timeline page.
+const DARK: &str = "@media (prefers-color-scheme: dark) { svg { fill: #e5e9f0; } rect[fill='white'] { fill: #1b2029; } \
+    [stroke='#e5e7eb'] { stroke: #323a48; } [stroke='#f3f4f6'] { stroke: #262d39; } [stroke='#9ca3af'] { stroke: #5c6678; } \
+    [fill='#6b7280'] { fill: #9aa5b8; } [stroke='#6b7280'] { stroke: #9aa5b8; } [fill='#0072b2'] { fill: #56b4e9; } \
+    [stroke='#0072b2'] { stroke: #56b4e9; } [fill='#c1272d'] { fill: #ff6b72; } [stroke='#c1272d'] { stroke: #ff6b72; } }";
 /// Distinguishable with color vision deficiency.
 const COLORS: [&str; 4] = ["#c1272d", "#e69f00", "#0072b2", "#6b7280"];
 
@@ -56,7 +61,7 @@ pub fn svg(sweeps: &[Sweep], caption: &str) -> String {
     out += &format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" font-family=\"system-ui, 'DejaVu Sans', sans-serif\" font-size=\"13\" fill=\"#1f2937\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+         <style>{DARK}</style><rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     for (index, sweep) in sweeps.iter().enumerate() {
         out += &format!("<g transform=\"translate(0 {})\">\n{}</g>\n", HEIGHT * index as f64, chart(sweep));

@@ -16,7 +16,7 @@ mod timer;
 pub use arguments::Arguments;
 
 use crate::machine;
-use crate::{output, signals};
+use crate::{output, settings, signals};
 use anyhow::{Context, Result, ensure};
 use arguments::Format;
 use outcome::{exit_code, fails, new_outcome};
@@ -29,7 +29,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
-    let suppressions = suppressions(&arguments.suppress)?;
+    let mut hidden = arguments.suppress.clone();
+    hidden.extend(settings::settings()?.suppressions());
+    let suppressions = suppressions(&hidden)?;
     let files = files(arguments)?;
     signals::install().context("could not install signal handlers")?;
     let program_output = program_output(arguments, &files)?;

@@ -1,9 +1,10 @@
-//! Writes a gzip file (RFC 1952): a header, the compressed data, its checksum and its length.
+//! Writes and reads gzip files (RFC 1952): a header, the compressed data, its checksum and its length.
 
 use miniz_oxide::deflate::core::{CompressorOxide, create_comp_flags_from_zip_params};
 use miniz_oxide::deflate::stream::deflate;
-use miniz_oxide::{MZFlush, MZStatus};
-use std::io::{self, Write};
+use miniz_oxide::inflate::stream::{InflateState, inflate};
+use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
+use std::io::{self, BufRead, Read, Write};
 
 /// The fastest level. Traces repeat themselves, so it compresses them well.
 const LEVEL: i32 = 1;
@@ -80,6 +81,62 @@ impl<W: Write> Write for GzipWriter<W> {
     }
 }
 
+/// Decompresses what a `GzipWriter` or another program has compressed. The checksum is not compared: what was read
+/// must make sense to its reader anyway.
+pub struct GzipReader<R> {
+    from: R,
+    state: Box<InflateState>,
+    is_done: bool,
+}
+
+impl<R: BufRead> GzipReader<R> {
+    /// Skips the header.
+    pub fn new(mut from: R) -> io::Result<GzipReader<R>> {
+        let mut head = [0; 10];
+        from.read_exact(&mut head)?;
+        let invalid = |text| io::Error::new(io::ErrorKind::InvalidData, text);
+        if head[..3] != HEADER[..3] {
+            return Err(invalid("this is not a gzip file"));
+        }
+        let flags = head[3];
+        if flags & 4 != 0 {
+            let mut len = [0; 2];
+            from.read_exact(&mut len)?;
+            io::copy(&mut (&mut from).take(u16::from_le_bytes(len).into()), &mut io::sink())?;
+        }
+        // A name and a comment, each with a zero at its end.
+        for flag in [8, 16] {
+            if flags & flag != 0 {
+                from.read_until(0, &mut Vec::new())?;
+            }
+        }
+        if flags & 2 != 0 {
+            from.read_exact(&mut [0; 2])?;
+        }
+        Ok(GzipReader { from, state: InflateState::new_boxed(DataFormat::Raw), is_done: false })
+    }
+}
+
+impl<R: BufRead> Read for GzipReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.is_done && !buffer.is_empty() {
+            let input = self.from.fill_buf()?;
+            let is_end = input.is_empty();
+            let result = inflate(&mut self.state, input, buffer, MZFlush::None);
+            self.from.consume(result.bytes_consumed);
+            match result.status {
+                Ok(MZStatus::StreamEnd) => self.is_done = true,
+                Ok(_) | Err(MZError::Buf) if !is_end || result.bytes_written > 0 => {}
+                _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "the compressed file is cut or damaged")),
+            }
+            if result.bytes_written > 0 {
+                return Ok(result.bytes_written);
+            }
+        }
+        Ok(0)
+    }
+}
+
 /// CRC-32 of each byte.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
@@ -125,7 +182,13 @@ mod tests {
     fn file_contains_what_was_written() {
         let long: Vec<u8> = (0..3_000_000_u32).flat_map(|n| (n / 7).to_le_bytes()).collect();
         for data in [&b""[..], b"one line\n", &long] {
-            assert!(unpacked(&compressed(data)) == data, "{} bytes", data.len());
+            let file = compressed(data);
+            assert!(unpacked(&file) == data, "{} bytes", data.len());
+            let mut read = Vec::new();
+            GzipReader::new(&file[..]).unwrap().read_to_end(&mut read).unwrap();
+            assert!(read == data, "{} bytes", data.len());
+            let cut = GzipReader::new(&file[..file.len() - 9]).unwrap().read_to_end(&mut Vec::new());
+            assert!(cut.is_err(), "{} bytes", data.len());
         }
         assert!(compressed(&long).len() < long.len() / 2);
     }

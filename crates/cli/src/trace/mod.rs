@@ -2,28 +2,28 @@
 //!
 //! The tracer itself is part of the library that the program loads. Every process writes a log to a temporary
 //! directory. This command runs the program, turns the logs into one trace and prints a summary. The log of a process
-//! that was killed is as good as any other.
+//! that was killed is as good as any other. A trace that was written before can be opened again, and compared.
 
+mod convert;
+mod diff;
 mod gzip;
+mod open;
 mod page;
 mod tables;
 mod text;
 
 use crate::machine::{self, MachineOptions};
+use crate::output::{self, ReportFile};
+use crate::signals;
 use crate::timing::{self, ClockOptions};
-use crate::{output, signals};
 use anyhow::{Context, Result, ensure};
-use clap::Args;
-use gzip::GzipWriter;
-use indicatif::{ProgressBar, ProgressStyle};
-use softacl_tracer::{DEFAULT_EVENT_LIMIT, LogEnd, RECORD_BYTES, Summary, TraceWriter};
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use clap::{Args, Subcommand};
+use convert::Converted;
+use softacl_tracer::{DEFAULT_EVENT_LIMIT, RECORD_BYTES, perfetto};
+use std::io::{BufWriter, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 use tempfile::TempDir;
 
 /// Run a program and record its timeline
@@ -32,17 +32,35 @@ use tempfile::TempDir;
 /// dependencies. Prints a summary to stderr: stream utilization, copy rates, blocking calls. Exits with the program's
 /// exit code (128 + N if signal N ended it).
 #[derive(Args)]
-#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<TraceCommand>,
     /// Trace file, for https://ui.perfetto.dev or chrome://tracing; compressed if the name ends in .gz
-    #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
-    output: PathBuf,
-    /// Write a self-contained HTML page with timeline and statistics
+    /// [default: trace.json]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write the timeline as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write the trace in Perfetto's own format, which is smaller and opens faster
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
     /// Write the statistics as JSON (`-` for stdout)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Open a trace file or the log of a process instead of running a program
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "schedule", "limit", "duration", "ranges"])]
+    open: Option<PathBuf>,
+    /// Record at most this many trace events per process; a copy takes three [default: 16777216]
+    #[arg(long, value_name = "EVENTS")]
+    limit: Option<u64>,
+    /// Stop recording this long after a process has started to use the API; the program continues
+    #[arg(long, value_name = "TIME", value_parser = crate::units::parse_duration)]
+    duration: Option<std::time::Duration>,
+    /// Record only between softaclTraceRangeBegin and softaclTraceRangeEnd (softacl/softacl.h)
+    #[arg(long)]
+    ranges: bool,
     /// When queued tasks execute: threads, early, late or random:SEED [default: threads]
     #[arg(long)]
     schedule: Option<String>,
@@ -55,30 +73,61 @@ pub struct Arguments {
     machine: MachineOptions,
 }
 
+#[derive(Subcommand)]
+enum TraceCommand {
+    Diff(diff::Arguments),
+}
+
 const EXAMPLES: &str = "\
 Examples:
   softacl trace -- ./app --my-flag                  write trace.json and print a summary
+  softacl trace --html kv.html -- ./app             the timeline as a page, for any browser
   softacl trace -o kv.json -- python serve.py       a Python program, with all its processes
   softacl trace -o kv.json.gz -- ./app              a compressed trace, which Perfetto opens as it is
-  softacl trace --html kv.html -- ./app             a self-contained page
+  softacl trace --perfetto kv.pftrace -- ./app      Perfetto's own format
+  softacl trace --duration 10s -- ./server          only the first ten seconds
+  softacl trace --open kv.json --html kv.html       a trace that was written before, as a page
+  softacl trace diff before.json after.json         what became slower, and what faster
   softacl trace --json - -- ./app | jq '.[0].calls[0]'    the call with the largest total time";
 
+const DEFAULT_OUTPUT: &str = "trace.json";
+
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
-    let paths = [Some(&arguments.output), arguments.html.as_ref(), arguments.json.as_ref()];
-    let paths: Vec<&Path> = paths.into_iter().flatten().map(PathBuf::as_path).collect();
-    for (index, path) in paths.iter().enumerate() {
-        ensure!(!paths[..index].contains(path), "two reports in the same file: {}", path.display());
+    if let Some(TraceCommand::Diff(arguments)) = &arguments.command {
+        return diff::main(arguments).map(|()| ExitCode::SUCCESS);
     }
-    let trace = output::open(&arguments.output)?;
-    let html = arguments.html.as_deref().map(output::open).transpose()?;
-    let json = arguments.json.as_deref().map(output::open).transpose()?;
-
-    let ids = [Some(&trace), html.as_ref(), json.as_ref()].into_iter().flatten().map(file_id);
-    let ids: Vec<_> = ids.flatten().collect();
-    let is_duplicate = |index: usize| ids[..index].contains(&ids[index]);
-    ensure!(!(0..ids.len()).any(is_duplicate), "two reports in the same file: their paths differ, but name one file");
-
+    if let Some(file) = &arguments.open {
+        ensure!(arguments.machine.program.is_empty(), "--open shows a trace; it does not run a program");
+        let mut reports = Reports::open(arguments, None)?;
+        let converted = open::read(file).with_context(|| format!("could not read {}", file.display()))?;
+        output::eprint_line(text::render(&converted.summaries, &converted.notes, &[]).trim_end());
+        reports.write(&file.display().to_string(), &converted)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let output = arguments.output.clone().unwrap_or_else(|| DEFAULT_OUTPUT.into());
+    let mut reports = Reports::open(arguments, Some(&output))?;
     let directory = log_directory()?;
+    let status = run(arguments, &reports, &directory)?;
+    let trace = reports.trace.take().expect("the trace was opened");
+    let needs_tracks = reports.html.is_some() || reports.perfetto.is_some();
+    let converted = convert::convert(directory.path(), trace, needs_tracks)
+        .with_context(|| format!("could not write {}", output.display()))?;
+    let mut written = reports.write(&arguments.machine.line().join(" "), &converted)?;
+    if !converted.summaries.is_empty() {
+        written.insert(0, output);
+    }
+    if !output::is_quiet() {
+        output::eprint_line(text::render(&converted.summaries, &converted.notes, &written).trim_end());
+    }
+    if arguments.timing {
+        timing::print(&arguments.clock.reports(directory.path(), &timing::BATCH_SIZES)?);
+    }
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// Runs the program. Its processes leave their logs in the directory.
+fn run(arguments: &Arguments, reports: &Reports, directory: &TempDir) -> Result<std::process::ExitStatus> {
     let mut command = arguments.machine.command()?;
     if let Some(schedule) = machine::schedule(arguments.schedule.as_deref())? {
         command.env("SOFTACL_SCHEDULE", schedule);
@@ -88,60 +137,77 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         arguments.clock.chip(arguments.machine.soc())?;
         arguments.clock.apply(&mut command, "1", directory.path())?;
     }
+    if let Some(limit) = arguments.limit {
+        ensure!((1..=1_000_000_000).contains(&limit), "--limit: {limit} is not a number from 1 to 1000000000");
+        command.env("SOFTACL_TRACE_LIMIT", limit.to_string());
+    }
+    if let Some(duration) = arguments.duration {
+        command.env("SOFTACL_TRACE_DURATION_MS", duration.as_millis().max(1).to_string());
+    }
+    if arguments.ranges {
+        command.env("SOFTACL_TRACE_RANGES", "1");
+    }
     // The next program must be able to read a report on standard output.
-    if paths.iter().any(|path| output::is_stdout(path)) {
+    if reports.all().any(ReportFile::is_stdout) {
         command.stdout(output::stderr()?);
     }
     signals::install().context("could not install signal handlers")?;
     let (_, status) = signals::run(&mut command).with_context(|| arguments.machine.spawn_error())?;
-
-    let write_error = |path: &Path| format!("could not write {}", path.display());
-    let (summaries, notes) =
-        convert(directory.path(), trace, &arguments.output).with_context(|| write_error(&arguments.output))?;
-    output::eprint_line(text::render(&summaries, &notes, &arguments.output).trim_end());
-    if let (Some(mut file), Some(path)) = (json, &arguments.json) {
-        writeln!(file, "{}", serde_json::to_string(&summaries)?).with_context(|| write_error(path))?;
-    }
-    if let (Some(mut file), Some(path)) = (html, &arguments.html) {
-        let program = arguments.machine.line().join(" ");
-        file.write_all(page::render(&program, &summaries, &notes).as_bytes()).with_context(|| write_error(path))?;
-    }
-    if arguments.timing {
-        timing::print(&arguments.clock.reports(directory.path(), &timing::BATCH_SIZES)?);
-    }
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+    Ok(status)
 }
 
-/// Writes the trace of all processes to `file`, whose name is `path`. Returns their summaries, and notes about
-/// processes that did not end as usual.
-fn convert(directory: &Path, file: File, path: &Path) -> Result<(Vec<Summary>, Vec<String>)> {
-    let mut logs = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let log = entry?.path();
-        if log.extension().is_none_or(|extension| extension != "log") {
-            continue;
+/// The files to write. They are opened before the program runs, so that a wrong path does not waste the run, and keep
+/// what they contain until there is something to write.
+struct Reports {
+    trace: Option<ReportFile>,
+    html: Option<ReportFile>,
+    perfetto: Option<ReportFile>,
+    json: Option<ReportFile>,
+}
+
+impl Reports {
+    fn open(arguments: &Arguments, trace: Option<&Path>) -> Result<Reports> {
+        let open = |path: Option<&Path>| path.map(ReportFile::open).transpose();
+        let paths = [trace, arguments.html.as_deref(), arguments.perfetto.as_deref(), arguments.json.as_deref()];
+        for (index, path) in paths.iter().enumerate().filter_map(|(index, path)| Some((index, (*path)?))) {
+            ensure!(!paths[..index].contains(&Some(path)), "two reports in the same file: {}", path.display());
         }
-        let process = log.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
-        logs.extend(process.map(|process| (process, log)));
+        let [trace, html, perfetto, json] = paths;
+        let reports = Reports { trace: open(trace)?, html: open(html)?, perfetto: open(perfetto)?, json: open(json)? };
+        let ids: Vec<_> = reports.all().filter_map(ReportFile::id).collect();
+        let is_duplicate = |index: usize| ids[..index].contains(&ids[index]);
+        ensure!(
+            !(0..ids.len()).any(is_duplicate),
+            "two reports in the same file: their paths differ, but name one file"
+        );
+        Ok(reports)
     }
-    logs.sort_unstable();
-    // Shown if it takes a while, and only on a terminal.
-    let style = ProgressStyle::with_template("softacl trace: writing {msg}, {bytes} so far").expect("a valid template");
-    let progress = ProgressBar::new_spinner().with_style(style).with_message(path.display().to_string());
-    progress.enable_steady_tick(Duration::from_millis(500));
-    let file = progress.wrap_write(file);
-    let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
-    let result = if is_compressed {
-        let (summaries, notes, gzip) = write_all(&logs, BufWriter::with_capacity(BUFFER, GzipWriter::new(file)))?;
-        gzip.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
-        (summaries, notes)
-    } else {
-        let (summaries, notes, _) = write_all(&logs, BufWriter::with_capacity(BUFFER, file))?;
-        (summaries, notes)
-    };
-    progress.finish_and_clear();
-    Ok(result)
+
+    fn all(&self) -> impl Iterator<Item = &ReportFile> {
+        [&self.trace, &self.html, &self.perfetto, &self.json].into_iter().flatten()
+    }
+
+    /// Writes everything but the trace file. Returns the files that people open.
+    fn write(&mut self, program: &str, converted: &Converted) -> Result<Vec<PathBuf>> {
+        let Converted { summaries, notes, tracks } = converted;
+        let mut written = Vec::new();
+        if let Some(file) = self.json.take() {
+            file.write(|to| writeln!(to, "{}", serde_json::to_string(summaries)?))?;
+        }
+        if let Some(file) = self.html.take() {
+            written.push(file.path().to_owned());
+            file.write(|to| page::write(program, summaries, notes, tracks, to))?;
+        }
+        if let Some(file) = self.perfetto.take().filter(|_| !summaries.is_empty()) {
+            written.push(file.path().to_owned());
+            file.write(|to| {
+                let mut buffer = BufWriter::with_capacity(convert::BUFFER, to);
+                perfetto::write(tracks, &mut buffer)?;
+                buffer.flush()
+            })?;
+        }
+        Ok(written)
+    }
 }
 
 /// Creates a directory for the logs: in memory if they fit there with room to spare, because pages of a disk file cost
@@ -156,28 +222,3 @@ fn log_directory() -> Result<TempDir> {
 }
 
 const PREFIX: &str = "softacl-trace-";
-/// Bytes that are written at once.
-const BUFFER: usize = 1 << 18;
-
-/// Writes the trace of these logs. Returns the writer as well.
-fn write_all<W: io::Write>(logs: &[(u32, PathBuf)], to: W) -> Result<(Vec<Summary>, Vec<String>, W)> {
-    let (mut writer, mut notes) = (TraceWriter::new(to)?, Vec::new());
-    for (process, log) in logs {
-        match writer.add(log)? {
-            LogEnd::Exit => {}
-            LogEnd::Cut => notes.push(format!(
-                "process {process} did not exit as usual: it was killed, replaced itself with another program (exec), \
-                 called _exit, or is still running; its trace ends with its last call or task"
-            )),
-            LogEnd::Empty => notes.push(format!("process {process} ended before it could record anything")),
-        }
-    }
-    let (summaries, to) = writer.finish()?;
-    Ok((summaries, notes, to))
-}
-
-/// Identifies a regular file. `None` for other files, such as a terminal, which accept any number of reports.
-fn file_id(file: &File) -> Option<(u64, u64)> {
-    let status = file.metadata().ok().filter(|status| status.is_file())?;
-    Some((status.dev(), status.ino()))
-}

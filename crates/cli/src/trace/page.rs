@@ -1,25 +1,57 @@
-//! Renders a trace as a self-contained HTML page without scripts, external fonts or images.
+//! Renders a trace as one HTML page: a timeline that a browser draws, and all tables. It loads nothing from elsewhere.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `page.html`, `page.css` | what is around the timeline |
+//! | `data.js` | unpacks the data and computes statistics |
+//! | `view.js` | lanes, and how they are drawn |
+//! | `page.js` | pointer, keys, search and selection |
 
 use super::tables::{Table, plural, remarks, tables, time};
-use crate::units::{duration, size};
+use crate::units::size;
 use softacl_checker::report::escape;
-use softacl_tracer::{COLUMNS, Row, Summary};
+use softacl_tracer::{Summary, Tracks, columns};
 use std::fmt::Write as _;
+use std::io;
 
-const STYLE: &str = include_str!("page.css");
-/// Height of a row and width of its name, in pixels.
-const HEIGHT: usize = 22;
-const NAME: usize = 210;
+const STYLE: &str = include_str!("page/page.css");
+const BODY: &str = include_str!("page/page.html");
+const SCRIPTS: [&str; 3] = [include_str!("page/data.js"), include_str!("page/view.js"), include_str!("page/page.js")];
+/// A level that is fast, and far smaller than none.
+const COMPRESSION: u8 = 4;
 const TEXT: &str = "writing to a string cannot fail";
 
-pub fn render(program: &str, summaries: &[Summary], notes: &[String]) -> String {
+/// Writes the page of a trace.
+pub fn write(
+    program: &str,
+    summaries: &[Summary],
+    notes: &[String],
+    tracks: &Tracks,
+    to: &mut impl io::Write,
+) -> io::Result<()> {
     let name = escape(program);
-    let mut page = format!(
+    let (layout, data) = columns(tracks);
+    let packed = base64(&miniz_oxide::deflate::compress_to_vec(&data, COMPRESSION));
+    // A text may contain the end tag of a script.
+    let layout = serde_json::to_string(&layout)?.replace('<', "\\u003c");
+    let body = BODY.replace("SUMMARY", &summary(summaries, notes)).replace("PROGRAM", &name);
+    write!(
+        to,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>softacl trace: {name}</title>\n<style>{STYLE}</style></head>\n<body><main>\n\
-         <h1>softacl trace</h1><p><code>{name}</code></p>\n"
-    );
+         <title>softacl trace: {name}</title>\n<style>{STYLE}</style></head>\n<body>\n{body}\
+         <script type=\"application/json\" id=\"layout\">{layout}</script>\n\
+         <script type=\"text/plain\" id=\"columns\">{packed}</script>\n"
+    )?;
+    for script in SCRIPTS {
+        writeln!(to, "<script>\n{script}</script>")?;
+    }
+    to.write_all(b"</body></html>\n")
+}
+
+/// Renders notes, totals and tables, which need no script.
+fn summary(summaries: &[Summary], notes: &[String]) -> String {
+    let mut page = String::new();
     for note in notes {
         writeln!(page, "<p class=\"note\">{}</p>", escape(note)).expect(TEXT);
     }
@@ -29,7 +61,7 @@ pub fn render(program: &str, summaries: &[Summary], notes: &[String]) -> String 
     if summaries.is_empty() {
         page += "<p>No process of the program left a trace.</p>\n";
     }
-    page + "</main></body></html>\n"
+    page
 }
 
 fn process(page: &mut String, summary: &Summary) {
@@ -44,7 +76,6 @@ fn process(page: &mut String, summary: &Summary) {
         size(summary.bytes as usize),
     )
     .expect(TEXT);
-    drawing(page, summary);
     for remark in remarks(summary) {
         writeln!(page, "<p class=\"note\">{}</p>", escape(&remark)).expect(TEXT);
     }
@@ -52,68 +83,6 @@ fn process(page: &mut String, summary: &Summary) {
         write_table(page, &table);
     }
     page.push_str("</article>\n");
-}
-
-/// Draws one row of bars per thread and stream. The height is the share of time spent in calls or running tasks.
-fn drawing(page: &mut String, summary: &Summary) {
-    let (width, height) = (NAME + COLUMNS, (summary.rows.len() + 1) * HEIGHT);
-    writeln!(
-        page,
-        "<figure><svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"timeline of {} rows\">",
-        summary.rows.len()
-    )
-    .expect(TEXT);
-    for tick in 0..=4 {
-        let at = NAME + COLUMNS * tick / 4;
-        let time = if tick == 0 { "0".to_owned() } else { duration(summary.ns as f64 * tick as f64 / 4.0) };
-        let anchor = ["start", "middle", "middle", "middle", "end"][tick];
-        writeln!(
-            page,
-            "<path class=\"grid\" d=\"M{at} 16V{height}\"/>\
-             <text class=\"tick\" x=\"{at}\" y=\"11\" text-anchor=\"{anchor}\">{time}</text>"
-        )
-        .expect(TEXT);
-    }
-    for (index, row) in summary.rows.iter().enumerate() {
-        let foot = (index + 2) * HEIGHT - 3;
-        let class = if row.is_stream { "stream" } else { "thread" };
-        writeln!(
-            page,
-            "<g class=\"{class}\"><title>{0}: busy {1:.1} %</title><text x=\"0\" y=\"{2}\">{0}</text>\
-             <path class=\"foot\" d=\"M{NAME} {foot}h{COLUMNS}\"/><path class=\"bar\" d=\"{3}\"/></g>",
-            escape(&row.name),
-            row.busy.iter().map(|share| f64::from(*share)).sum::<f64>() / 10.0 / COLUMNS as f64,
-            foot - 4,
-            bars(row, foot),
-        )
-        .expect(TEXT);
-    }
-    let omitted = match summary.rows_omitted {
-        0 => String::new(),
-        count => format!(" {count} less busy rows are omitted."),
-    };
-    writeln!(
-        page,
-        "</svg><figcaption>The height of a bar is the share of time in which the thread was in a call or the stream \
-         ran a task.{omitted}</figcaption></figure>"
-    )
-    .expect(TEXT);
-}
-
-/// Returns the outline of a row: one step per run of equal columns.
-fn bars(row: &Row, foot: usize) -> String {
-    let mut path = String::new();
-    let mut start = 0;
-    while start < row.busy.len() {
-        let share = row.busy[start];
-        let len = row.busy[start..].iter().take_while(|other| **other == share).count();
-        if share > 0 {
-            let height = (f64::from(share) / 1000.0 * (HEIGHT - 6) as f64).max(1.0);
-            write!(path, "M{} {foot}v-{height:.1}h{len}v{height:.1}z", NAME + start).expect(TEXT);
-        }
-        start += len;
-    }
-    path
 }
 
 fn write_table(page: &mut String, table: &Table) {
@@ -133,4 +102,32 @@ fn write_table(page: &mut String, table: &Table) {
         page.push_str("</tr>\n");
     }
     page.push_str("</table></div>\n");
+}
+
+/// Encodes bytes as text (RFC 4648).
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let word = chunk.iter().fold(0, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for letter in 0..4 {
+            let index = (word >> (18 - 6 * letter) & 63) as usize;
+            text.push(if letter > chunk.len() { '=' } else { LETTERS[index].into() });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod browser;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_pads_to_four_letters() {
+        let texts = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
+        assert_eq!(texts, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
+    }
 }

@@ -4,31 +4,35 @@ use super::tables::{Table, plural, remarks, tables, time};
 use crate::units::size;
 use softacl_tracer::{Row, Summary};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Width of the timeline in characters.
+/// Width of the timeline in characters, where it is not that of the terminal.
 const WIDTH: usize = 60;
+const MAX_WIDTH: usize = 160;
 /// Maximum number of lines per table.
 const MAX_LINES: usize = 12;
 /// Maximum number of threads, and of streams, in the timeline.
 const MAX_ROWS: usize = 10;
 const TEXT: &str = "writing to a string cannot fail";
 
-pub fn render(summaries: &[Summary], notes: &[String], file: &Path) -> String {
+pub fn render(summaries: &[Summary], notes: &[String], written: &[PathBuf]) -> String {
     let mut text = String::new();
     for summary in summaries {
         process(&mut text, summary);
     }
     if summaries.is_empty() && notes.is_empty() {
-        text += "softacl trace: no process of the program called AscendCL\n";
+        text += "softacl trace: no process of the program called AscendCL; no trace was written\n";
     }
     for note in notes {
         writeln!(text, "softacl trace: {note}").expect(TEXT);
     }
-    if !summaries.is_empty() && file != Path::new("-") {
-        let name = file.display();
-        writeln!(text, "softacl trace: wrote {name}; open it with https://ui.perfetto.dev or chrome://tracing")
-            .expect(TEXT);
+    for file in written.iter().filter(|file| file.as_path() != Path::new("-")) {
+        let with = match file.extension().and_then(|extension| extension.to_str()) {
+            Some("html") => "a browser",
+            Some("pftrace") => "https://ui.perfetto.dev",
+            _ => "https://ui.perfetto.dev or chrome://tracing",
+        };
+        writeln!(text, "softacl trace: wrote {}; open it with {with}", file.display()).expect(TEXT);
     }
     text
 }
@@ -60,22 +64,24 @@ fn timeline(text: &mut String, summary: &Summary) {
     let rows: Vec<&Row> = rows(false).chain(rows(true)).collect();
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let end = time(summary.ns);
-    writeln!(text, "\n  {:width$} 0{end:>1$}", "", WIDTH + 1, width = width).expect(TEXT);
+    let columns = crate::output::width(std::io::stderr());
+    let columns = columns.map_or(WIDTH, |all| all.saturating_sub(width + 5).clamp(WIDTH / 2, MAX_WIDTH));
+    writeln!(text, "\n  {:width$} 0{end:>1$}", "", columns + 1, width = width).expect(TEXT);
     for row in &rows {
-        writeln!(text, "  {:width$} |{}|", row.name, bar(row), width = width).expect(TEXT);
+        writeln!(text, "  {:width$} |{}|", row.name, bar(row, columns), width = width).expect(TEXT);
     }
     more(text, summary.rows.len() + summary.rows_omitted as usize, rows.len());
 }
 
-fn bar(row: &Row) -> String {
+fn bar(row: &Row, width: usize) -> String {
     const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let part = row.busy.len().div_ceil(WIDTH).max(1);
     let level = |columns: &[u16]| {
         let mean = columns.iter().map(|share| u32::from(*share)).sum::<u32>() as usize / columns.len();
         let is_empty = columns.iter().all(|share| *share == 0);
         LEVELS[if is_empty { 0 } else { (mean * 8).div_ceil(1000).clamp(1, 8) }]
     };
-    row.busy.chunks(part).map(level).collect()
+    let edge = |column: usize| row.busy.len() * column / width;
+    (0..width).map(|column| level(&row.busy[edge(column)..edge(column + 1).max(edge(column) + 1)])).collect()
 }
 
 /// Writes a table with the first column left-aligned and the others right-aligned.
@@ -116,7 +122,7 @@ mod tests {
         busy[10..20].fill(500);
         busy[20] = 1;
         let row = Row { name: String::new(), is_stream: true, busy };
-        let bar: Vec<char> = bar(&row).chars().collect();
+        let bar: Vec<char> = bar(&row, WIDTH).chars().collect();
         assert_eq!(bar.len(), WIDTH);
         assert_eq!(bar[..4], ['█', '▄', '▁', ' ']);
     }
