@@ -19,6 +19,7 @@ pub fn install(prefix: &Path) -> Result<()> {
     place(&built.join("libascendcl.so"), &prefix.join("lib64/libascendcl.so"), 0o755)?;
     let objects = prefix.join(softacl_toolkit::ACLNN_LIBRARIES).join("libnnopbase.so");
     place(&built.join("libnnopbase.so"), &objects, 0o755)?;
+    place(&built.join("libhccl.so"), &prefix.join("lib64/libhccl.so"), 0o755)?;
     place(&built.join("softacl"), &prefix.join("bin/softacl"), 0o755)?;
     for tool in ["npu-smi", "hccn_tool"] {
         softacl_toolkit::write_link(Path::new("softacl"), &prefix.join("bin").join(tool))?;

@@ -33,6 +33,10 @@ pub fn wheel(output: &Path) -> Result<PathBuf> {
     for library in softacl_stubs::NAMES {
         softacl_toolkit::write_file(&stage.join("softacl/lib64").join(library.name), library.bytes, 0o755)?;
     }
+    place(&built.join("libhccl.so"), &stage.join("softacl/lib64/libhccl.so"), 0o755)?;
+    for library in softacl_stubs::HCCL_NAMES {
+        softacl_toolkit::write_file(&stage.join("softacl/lib64").join(library.name), library.bytes, 0o755)?;
+    }
     place(&built.join("libnnopbase.so"), &stage.join("softacl/aclnn/lib64/libnnopbase.so"), 0o755)?;
     copy_tree(&workspace::root().join("include"), &stage.join("softacl/include"))?;
     let script = workspace::root().join("python/wheel.py");

@@ -18,6 +18,9 @@ const BUILT: &str = "libascendcl_capi.so";
 /// Objects of the operator interface.
 const OBJECTS: &str = "libnnopbase.so";
 
+/// Collective communication.
+const COLLECTIVES: &str = "libhccl.so";
+
 /// Name under which detection code runs the tool that lists the chips.
 pub const NPU_SMI: &str = "npu-smi";
 /// Name under which detection code runs the tool that lists network addresses.
@@ -53,9 +56,11 @@ fn private_tree(program: &Path, directory: &Path) -> Result<PathBuf> {
     };
     write().with_context(|| format!("could not write the toolkit tree in {}", home.display()))?;
     write_link(&library(directory)?, &home.join(softacl_toolkit::LIBRARIES).join(LIBRARY))?;
-    let objects = [directory.join("deps").join(OBJECTS), directory.join(OBJECTS)];
-    if let Some(built) = objects.iter().find(|path| path.is_file()) {
-        write_link(built, &home.join(softacl_toolkit::ACLNN_LIBRARIES).join(OBJECTS))?;
+    for (name, place) in [(OBJECTS, softacl_toolkit::ACLNN_LIBRARIES), (COLLECTIVES, softacl_toolkit::LIBRARIES)] {
+        let candidates = [directory.join("deps").join(name), directory.join(name)];
+        if let Some(built) = candidates.iter().find(|path| path.is_file()) {
+            write_link(built, &home.join(place).join(name))?;
+        }
     }
     Ok(home)
 }
