@@ -101,7 +101,7 @@ impl Runtime {
     }
 
     /// The address through which `len` bytes of a buffer are accessed.
-    pub fn view(&self, pointer: *mut c_void, len: usize, name: &str) -> Result<usize, Failure> {
+    pub(crate) fn view(&self, pointer: *mut c_void, len: usize, name: &str) -> Result<usize, Failure> {
         if len == 0 {
             return Ok(0);
         }

@@ -96,7 +96,7 @@ pub fn table(rank: u32, ranks: u32) {
     let _ = fs::remove_file(path);
 }
 
-/// Sub-communicators, batches, graphs, several streams and questions.
+/// Sub-communicators, batches, graphs and questions.
 pub fn features(rank: &Rank) {
     let Rank { rank: own, ranks, comm, .. } = *rank;
     assert_eq!(ranks, 3);
@@ -111,7 +111,6 @@ pub fn features(rank: &Rank) {
     sub_communicator(rank);
     batch(rank);
     graph(rank);
-    two_streams(rank);
 }
 
 fn sub_communicator(rank: &Rank) {
@@ -185,15 +184,4 @@ fn graph(rank: &Rank) {
         check(aclmdlRIDestroy(graph));
     }
     assert_eq!(cells.bytes(), [81_i32; COUNT].map(i32::to_le_bytes).concat());
-}
-
-/// Collectives of one communicator on two streams do not mix their bytes.
-fn two_streams(rank: &Rank) {
-    let streams = [Stream::new(), Stream::new()];
-    let mut random = Random::new(321);
-    let all: Vec<_> = (0..14)
-        .map(|number| Collective::draw(number, rank.ranks, &mut random).submit(rank, &streams[number as usize % 2]))
-        .collect();
-    streams.iter().for_each(|stream| check(stream.synchronize()));
-    all.iter().for_each(|one| one.verify(rank));
 }
