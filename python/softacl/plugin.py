@@ -16,7 +16,8 @@
 
 A test fails if a task of one of its streams failed and no wait returned the error, or if the checker has proven
 a finding. `--softacl-check` runs every test under the checker, `--softacl-seeds N` on the schedules random:1 to
-random:N, and `--softacl-report FILE` writes one report for the whole session.
+random:N, `--softacl-no-hidden-sync` as a region without hidden waits, and `--softacl-report FILE` writes one report for
+the whole session.
 """
 
 import ctypes
@@ -128,6 +129,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--softacl-check", action="store_true", help="run every test under the checker")
     group.addoption(
+        "--softacl-no-hidden-sync",
+        action="store_true",
+        help="fail every test in which a call waits, unless its marker decides",
+    )
+    group.addoption(
+        "--softacl-allow-sync",
+        default="",
+        metavar="NAMES",
+        help="functions that may wait under --softacl-no-hidden-sync, separated by commas",
+    )
+    group.addoption(
         "--softacl-schedule", default=None, help="default schedule: threads, early, late or random:SEED"
     )
 
@@ -221,9 +233,12 @@ def _checks_all(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
-    """Runs the test in a region without hidden waits, if its marker asks for it."""
+    """Runs the test in a region without hidden waits, if its marker or the option asks for it."""
     marker = pyfuncitem.get_closest_marker("softacl")
     gate = marker.kwargs.get("no_hidden_sync") if marker is not None else None
+    config = pyfuncitem.config
+    if gate is None and config.getoption("--softacl-no-hidden-sync") and _uses_softacl(pyfuncitem):
+        gate = [name for name in config.getoption("--softacl-allow-sync").split(",") if name]
     if gate is None or gate is False:
         yield
         return

@@ -286,6 +286,27 @@ def test_hidden_waits_are_reported_with_their_lines(tmp_path):
         assert "1 call waited" in output and "aclrtSynchronizeStream at" in output
 
 
+def test_option_makes_every_test_a_region(tmp_path):
+    test = """
+        import pytest
+
+        def test_waits(softacl):
+            stream, ret = softacl.rt.create_stream()
+            assert softacl.rt.synchronize_stream(stream) == 0
+
+        @pytest.mark.softacl(no_hidden_sync=False)
+        def test_may_wait(softacl):
+            stream, ret = softacl.rt.create_stream()
+            assert softacl.rt.synchronize_stream(stream) == 0
+
+        def test_other(): ...
+    """
+    code, output = run(tmp_path, test, "--softacl-no-hidden-sync")
+    assert code == 1 and "1 failed, 2 passed" in output and "aclrtSynchronizeStream at" in output, output
+    code, output = run(tmp_path, test, "--softacl-no-hidden-sync", "--softacl-allow-sync=synchronize_stream")
+    assert code == 0 and "3 passed" in output, output
+
+
 def test_timeline_asserts_overlap_and_stalls(tmp_path):
     code, output = run(
         tmp_path,

@@ -105,6 +105,7 @@ impl Checker {
             }
             recent.extend(state.recent.iter().cloned());
             state.count_undecided();
+            state.count_unjudged_reads();
             if let Some(guard) = self.guard.get() {
                 let open = guard.pages_left_open.swap(0, Ordering::Relaxed);
                 let children = guard.child_accesses.swap(0, Ordering::Relaxed);
@@ -224,7 +225,7 @@ impl Checker {
         self.with_accesses_processed(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn with_accesses_processed<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    pub(crate) fn with_accesses_processed<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if let Some(guard) = self.guard.get() {
             state.process_accesses(guard, self.start);
         }

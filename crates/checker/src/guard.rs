@@ -413,6 +413,10 @@ impl Guard {
             area.unprotect(page);
             return repeat(area, address);
         }
+        if area.door == Door::MemoryFile && !is_mapped(start) {
+            // The program has unmapped the page, in a way that nothing observes.
+            return FaultAction::PassOn;
+        }
         if is_engine {
             self.unprotect_until_next_call(area, start);
             return FaultAction::Repeat;
@@ -452,7 +456,8 @@ impl Guard {
         // From here on, changes are found by comparing, and reads are not observed.
         let is_debugged = cfg!(target_arch = "x86_64") && !self.can_step;
         let count = if is_debugged { &self.unstepped } else { &self.pages_left_open };
-        count.fetch_add(1, Ordering::Relaxed);
+        let is_destination = state / WRITER != 0;
+        count.fetch_add(u64::from(is_destination), Ordering::Relaxed);
         let head = FaultHead::new(call::next_sequence(), start, AccessType::LeftOpen, thread, None);
         self.record_fault(head, area, Some(start));
         self.unprotect_until_next_call(area, start);
@@ -534,6 +539,13 @@ fn repeat(area: &Area, address: usize) -> FaultAction {
     let count = if last == address { count + 1 } else { 0 };
     REPEATED.set((address, count));
     if area.door == Door::MemoryFile && count > MAX_REPEATS { FaultAction::PassOn } else { FaultAction::Repeat }
+}
+
+/// True if the page at `start` exists.
+fn is_mapped(start: usize) -> bool {
+    let mut residency = 0_u8;
+    // SAFETY: the call accesses no memory but the byte, which is for one page.
+    unsafe { libc::mincore(start as *mut libc::c_void, PAGE, &raw mut residency) == 0 }
 }
 
 /// A counter that forked children share. It is never freed.

@@ -6,6 +6,9 @@
 //! other. If it does not return, it may be waiting for this thread: the access continues, and is legal if the
 //! interposer observes an order when the function returns. Otherwise it is counted as not judged.
 //!
+//! A callback that does not block is ordered with nothing behind it. It can run after a wait for the copies behind it, when
+//! they are no longer in flight. So the waiting thread is held for it, too.
+//!
 //! The engine runs ready work while a thread is held (`Observer::wants_progress`).
 
 use crate::checker::Checker;
@@ -31,7 +34,31 @@ const MAX_EXPIRED: u32 = 2;
 const MAY_WAIT: &str = "made while a host function ahead of the copy was running, which may have waited for them: no \
                         order was observed (atomics and mutexes order nothing that the checker can see)";
 
+const CALLBACK_AHEAD: &str = "a callback that does not block (ACL_CALLBACK_NO_BLOCK) was queued ahead of them and had not \
+                              returned when the host waited for them, so its later accesses are not compared";
+
 impl State {
+    /// Unfinished callbacks that do not hold their stream, with copies of host memory behind them that a wait for `at`
+    /// covers, and the number of these copies. Nothing orders the two.
+    fn callbacks_before(&self, guard: &Guard, at: StreamPosition) -> (Vec<StreamPosition>, u64) {
+        let clock = self.clocks.of(at);
+        let (mut callbacks, mut copies) = (Vec::new(), 0);
+        for stream in self.progress.values() {
+            let mut ahead = Vec::new();
+            let mut is_behind = false;
+            for task in stream.in_flight.iter().take_while(|task| clock.includes(task.at)) {
+                if self.free_functions.contains(&task.at) {
+                    ahead.push(task.at);
+                    is_behind = true;
+                } else if is_behind && task.operation.touches.iter().any(|touch| guard.contains(touch.address)) {
+                    callbacks.append(&mut ahead);
+                    copies += 1;
+                }
+            }
+        }
+        (callbacks, copies)
+    }
+
     /// Unfinished host functions that happen before a task.
     fn functions_before(&self, at: StreamPosition) -> Vec<StreamPosition> {
         let clock = self.clocks.of(at);
@@ -53,6 +80,7 @@ impl State {
 
     fn is_unfinished(&self, function: StreamPosition) -> bool {
         self.host_functions.get(&function.stream).is_some_and(|all| all.contains(&function.sequence))
+            || self.free_functions.contains(&function)
     }
 
     /// Hash of the place where a function was submitted.
@@ -94,7 +122,7 @@ impl Checker {
             return;
         }
         let functions = state.functions_before_access(start, len, is_write);
-        let (mut state, unfinished) = self.hold(state, functions);
+        let (mut state, unfinished) = self.hold(state, functions, START_LIMIT);
         if !unfinished.is_empty() {
             state.holds.undecided.push(UndecidedAccess { moment: interposer::now(), functions: unfinished });
         }
@@ -111,7 +139,22 @@ impl Checker {
         }
         let tasks = tasks.iter().filter(|at| !state.is_behind_external_wait(**at));
         let functions = tasks.flat_map(|at| state.functions_before(*at)).collect();
-        self.hold(state, functions).0
+        self.hold(state, functions, START_LIMIT).0
+    }
+
+    /// Holds a thread that has waited for copies behind callbacks that do not block, until these have returned: their
+    /// accesses are judged as long as the copies are in flight.
+    pub(crate) fn hold_wait<'a>(&'a self, state: MutexGuard<'a, State>, at: StreamPosition) -> MutexGuard<'a, State> {
+        if state.free_functions.is_empty() || FUNCTION.get().is_some() {
+            return state;
+        }
+        let (callbacks, copies) = state.callbacks_before(self.guard(), at);
+        let (state, unfinished) = self.hold(state, callbacks, RUN_LIMIT);
+        let mut state = self.with_accesses_processed(state);
+        if !unfinished.is_empty() {
+            state.not_judged(&[FindingId::H1, FindingId::H3], Subject::Copy, copies, CALLBACK_AHEAD);
+        }
+        state
     }
 
     /// Waits until functions have returned. Returns those that have not.
@@ -119,6 +162,7 @@ impl Checker {
         &'a self,
         mut state: MutexGuard<'a, State>,
         mut functions: Vec<StreamPosition>,
+        start_limit: Duration,
     ) -> (MutexGuard<'a, State>, Vec<StreamPosition>) {
         functions.sort_unstable_by_key(|function| (function.stream, function.sequence));
         functions.dedup();
@@ -130,7 +174,7 @@ impl Checker {
             return (state, functions);
         }
         self.held_threads.fetch_add(1, Ordering::Relaxed);
-        let mut deadline = Instant::now() + START_LIMIT;
+        let mut deadline = Instant::now() + start_limit;
         let mut last = (functions.len(), false);
         loop {
             functions.retain(|function| state.is_unfinished(*function));
@@ -138,7 +182,7 @@ impl Checker {
             let seen = (functions.len(), is_running);
             if seen != last {
                 last = seen;
-                deadline = Instant::now() + if is_running { RUN_LIMIT } else { START_LIMIT };
+                deadline = Instant::now() + if is_running { RUN_LIMIT } else { start_limit };
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if functions.is_empty() || left.is_zero() {

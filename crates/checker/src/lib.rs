@@ -8,6 +8,7 @@
 //! | `clock`, `ledger`, `ranges` | happens-before order, pending accesses, written bytes: pure data structures |
 //! | `signals`, `mappings`, `freed_blocks` | cells that release streams, physical memory, blocks: likewise |
 //! | `guard`, `snapshot`, `accessed_pages` | detection of host accesses to memory in flight: page protection and comparison |
+//! | `indirect` | copies whose addresses are known only when they run |
 //! | `hold` | accesses to memory of copies behind host functions |
 //! | `waits`, `wait_log` | what releases each wait of a stream |
 //! | `shared_log`, `shared_accesses`, `process_access` | accesses to memory of several processes |
@@ -40,6 +41,7 @@ mod guard;
 mod hang;
 mod hold;
 mod host_access;
+mod indirect;
 pub mod interposer;
 mod ledger;
 mod life;
@@ -75,5 +77,5 @@ mod waits;
 pub use checker::{Checker, NARRATED_CALL, RunInfo};
 pub use location::call_location;
 pub use look::Look;
-pub use python::save_frames;
+pub use python::{Place, save_frames};
 pub use status::picture as take_picture;

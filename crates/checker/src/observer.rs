@@ -85,6 +85,7 @@ impl Observer for Checker {
         let mut guarded = self.state();
         let state = &mut *guarded;
         let guard = self.guard();
+        let task = &Submitted { touches: state.certain_touches(task), ..*task };
         let operation = state.operation(
             NewOperation {
                 name: task.kind.name(),
@@ -125,10 +126,15 @@ impl Observer for Checker {
             state.written.insert(canonical, size_of::<u64>());
         }
         state.add_in_flight(guard, task, operation);
+        state.release_copies();
     }
 
     fn launched(&self, lanes: &[u32], join: Option<StreamPosition>) {
         self.state().launches.extend(lanes.iter().map(|lane| (*lane, Launch { join })));
+    }
+
+    fn resolved(&self, at: StreamPosition, kind: TaskKind, touches: &[Touch]) {
+        self.state().resolve_copy(self.guard(), at, kind, touches);
     }
 
     fn started(&self, at: StreamPosition) {
@@ -174,6 +180,9 @@ impl Observer for Checker {
         // A callback task without a waiter has left the queue and may not have run.
         state.host_function_finished(at);
         self.wake_held_threads();
+        if state.unresolved_copies.remove(at).is_some() {
+            state.judge_reads(self.guard());
+        }
         state.shared_log.passed(at);
         state.resolve_on_pass(at);
         if let Some(operation) = operation {
@@ -205,6 +214,7 @@ impl Observer for Checker {
         if !state.free_functions.remove(&at) {
             state.resnapshot_after(at);
         }
+        state.release_copies();
     }
 
     fn dropped(&self, at: StreamPosition) {
@@ -215,6 +225,7 @@ impl Observer for Checker {
         }
         let done = state.progress.get(&at.stream).map_or(0, |progress| progress.done);
         state.waits_dropped(at, done);
+        state.drop_unresolved_copies(self.guard(), at);
         if let Some(functions) = state.host_functions.get_mut(&at.stream) {
             functions.retain(|sequence| *sequence > at.sequence);
         }
@@ -246,7 +257,7 @@ impl Observer for Checker {
     }
 
     fn waited(&self, at: StreamPosition) {
-        let mut state = self.state();
+        let mut state = self.hold_wait(self.state(), at);
         // A late edge may have added the tasks to the host clock before.
         if state.clocks.wait(at) || state.has_unretired_task(at.stream) {
             self.retire_completed(&mut state);

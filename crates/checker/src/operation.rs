@@ -95,6 +95,20 @@ impl Operation {
         }
     }
 
+    /// The same operation, before it has started, with the ranges that became known later.
+    pub(crate) fn with_touches(&self, touches: &[Touch]) -> Operation {
+        Operation {
+            label: self.label.clone(),
+            captured_by: self.captured_by.clone(),
+            touches: touches.into(),
+            backtrace: self.backtrace.clone(),
+            started: Time::default(),
+            finished: Time::default(),
+            waited: Time::default(),
+            ..*self
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn for_test(sequence: u64) -> Operation {
         Operation::new(sequence, "copy", None, None, 0, &[], RawBacktrace::default(), 0.0)

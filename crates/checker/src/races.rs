@@ -223,6 +223,9 @@ impl State {
             (allocation.kind.is_device() && missing > 0).then_some((*touch, missing, first - canonical))
         });
         let Some((touch, missing, first)) = unwritten else { return };
+        if self.may_be_written(operation) {
+            return;
+        }
         let all = missing == touch.len;
         let message = format!(
             "{} ({}) reads {}, of which {} written{}",

@@ -11,6 +11,7 @@ use crate::finding::{self, FindingId, Severity};
 use crate::freed_blocks::FreedBlocks;
 use crate::guard::Guard;
 use crate::host_access::RunningFunction;
+use crate::indirect::UnresolvedCopies;
 use crate::ledger::Ledger;
 use crate::mappings::Mappings;
 use crate::operation::{Launch, Operation};
@@ -192,6 +193,7 @@ pub(crate) struct State {
     pub(crate) external_waits: Vec<StreamPosition>,
     /// Queued or running host functions by stream. Each may wait for any thread and may release any thread.
     pub(crate) host_functions: BTreeMap<u32, BTreeSet<u64>>,
+    pub(crate) unresolved_copies: UnresolvedCopies,
     /// Queued or running callbacks that do not hold their stream.
     pub(crate) free_functions: HashSet<StreamPosition>,
     /// Accesses that were held because of host functions.

@@ -20,13 +20,14 @@ const UNKNOWN_LINE_OF_UNWATCHED_PAGE: &str = "; the line of the write is unknown
      registered memory are watched: align the buffer and its size to 4096 bytes";
 
 const UNKNOWN_LINE_IN_EXEMPT_PAGE: &str = "; the line of the write is unknown, because the page cannot be protected: \
-     it also holds an object on which threads block, such as a mutex. Keep the object out of the pages of buffers";
+     it also holds an object that the system accesses, such as a mutex, a stack or the buffer of a file. Keep the \
+     object out of the pages of buffers";
 const UNKNOWN_LINE_IN_SHARED_MAPPING: &str = "; the line of the write is unknown, because the memory was written \
      through another mapping of it, here or in another process";
 const UNKNOWN_LINE_IN_HOST_VIEW: &str = "; the line of the write is unknown, because direct accesses of the host to \
      device memory are not observed";
-const WAIT_OBJECT_IN_PAGE: &str = "the page of the destination also holds an object on which threads block, such as a \
-                                   mutex, so it cannot be protected";
+const WAIT_OBJECT_IN_PAGE: &str = "the page of the destination also holds an object that the system accesses, such as a \
+                                   mutex, a stack or the buffer of a file, so it cannot be protected";
 const OTHER_MAPPING: &str = "the destination is shared memory, and accesses through other mappings of it, here or in \
                              other processes, are not observed";
 const HOST_VIEW: &str = "the destination is device memory that host code can access directly (managed or viewed \
@@ -41,7 +42,7 @@ impl State {
         let mut snapshots = Vec::new();
         for touch in task.touches {
             let canonical = self.mappings.canonical_touch(touch);
-            self.ledger.enter(&canonical, task.at, &operation, self.clocks.host());
+            self.enter_access(&canonical, task.at, &operation);
             if touch.mode == Mode::Write {
                 self.waits.signals.overwritten(touch.address, touch.len, Some(task.at), self.clocks.host());
             }

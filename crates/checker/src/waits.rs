@@ -114,7 +114,7 @@ impl State {
     }
 
     /// Tasks that write a range and that the host clock does not include.
-    fn pending_writes(&self, address: usize, len: usize) -> Vec<StreamPosition> {
+    pub(crate) fn pending_writes(&self, address: usize, len: usize) -> Vec<StreamPosition> {
         let read = self.mappings.canonical_touch(&Touch { address, len, mode: Mode::Read });
         let pending = self.ledger.conflicts(&read, self.clocks.host());
         pending.iter().filter_map(|conflict| conflict.earlier.at).collect()
@@ -194,6 +194,12 @@ impl State {
 
     /// S1: a wait of a stream timed out or was stopped, so the tasks behind it run before those that it waited for.
     pub(crate) fn wait_abandoned(&mut self, at: StreamPosition) {
+        if self.external_waits.contains(&at) {
+            // Nothing has released it.
+            self.waits.signals.passed(at);
+            self.waits.unknown.retain(|wait| *wait != at);
+            self.resolve_external_wait(at, &[]);
+        }
         let Some(waits) = self.waits.by_stream.get_mut(&at.stream) else { return };
         // Tasks behind another wait may be ordered by that one.
         let next = waits.iter().map(|wait| wait.at.sequence).filter(|sequence| *sequence > at.sequence).min();

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,7 +303,7 @@ EXPORT int getentropy(void *buffer, size_t size)
     CALL(int, getentropy, (BYTES(buffer, size, WRITE)), buffer, size)
 }
 
-#if __GLIBC_PREREQ(2, 36)
+/* Since glibc 2.36. Defined always: a portable build may run on a newer one. */
 EXPORT void arc4random_buf(void *buffer, size_t size)
 {
     REAL(arc4random_buf)
@@ -310,7 +311,6 @@ EXPORT void arc4random_buf(void *buffer, size_t size)
     call(buffer, size);
     end_access(buffer, size, (ssize_t)size);
 }
-#endif
 
 EXPORT ssize_t getdents64(int file, void *buffer, size_t size)
 {
@@ -382,13 +382,59 @@ EXPORT void *realloc(void *memory, size_t size)
     return call(memory, size);
 }
 
-EXPORT int munmap(void *memory, size_t size)
+/* Reports mapped memory that is about to be removed, moved or replaced. */
+static void report_unmapping(const void *memory, size_t size, const char *function)
 {
-    REAL(munmap)
     uintptr_t first = atomic_load_explicit(&softacl_interposer_bounds[2], memory_order_relaxed);
     uintptr_t last = atomic_load_explicit(&softacl_interposer_bounds[3], memory_order_acquire);
     if (last != 0 && (uintptr_t)memory <= last && (uintptr_t)memory + size > first) {
-        report_release(memory, size, "munmap");
+        report_release(memory, size, function);
     }
+}
+
+EXPORT int munmap(void *memory, size_t size)
+{
+    REAL(munmap)
+    report_unmapping(memory, size, "munmap");
     return call(memory, size);
+}
+
+EXPORT void *mmap(void *memory, size_t size, int protection, int flags, int file, off_t offset)
+{
+    REAL(mmap)
+    if ((flags & MAP_FIXED) != 0) {
+        report_unmapping(memory, size, "mmap");
+    }
+    return call(memory, size, protection, flags, file, offset);
+}
+
+EXPORT void *mmap64(void *memory, size_t size, int protection, int flags, int file, off64_t offset)
+{
+    REAL(mmap64)
+    if ((flags & MAP_FIXED) != 0) {
+        report_unmapping(memory, size, "mmap");
+    }
+    return call(memory, size, protection, flags, file, offset);
+}
+
+EXPORT void *mremap(void *memory, size_t size, size_t new_size, int flags, ...)
+{
+    REAL(mremap)
+    void *target = NULL;
+    if ((flags & MREMAP_FIXED) != 0) {
+        va_list arguments;
+        va_start(arguments, flags);
+        target = va_arg(arguments, void *);
+        va_end(arguments);
+        report_unmapping(target, new_size, "mremap");
+    }
+    /* Memory that may move is released, even if it stays where it is. */
+    if ((flags & MREMAP_MAYMOVE) != 0 && new_size > size) {
+        report_unmapping(memory, size, "mremap");
+    } else if (target != NULL) {
+        report_unmapping(memory, size, "mremap");
+    } else if (new_size < size) {
+        report_unmapping((const char *)memory + new_size, size - new_size, "mremap");
+    }
+    return target != NULL ? call(memory, size, new_size, flags, target) : call(memory, size, new_size, flags);
 }

@@ -12,11 +12,12 @@ pub enum Rank {
 }
 
 /// Ranks by package name, from bottom to top. A crate may be listed before it exists.
-const RANKS: [(&str, Rank); 22] = [
+const RANKS: [(&str, Rank); 23] = [
     ("ascendcl-sys", Rank::Product(0)),
     ("softacl-profiles", Rank::Product(0)),
     ("softacl-sync", Rank::Product(0)),
     ("softacl-errors", Rank::Product(1)),
+    ("softacl-timing", Rank::Product(1)),
     ("softacl-faults", Rank::Product(2)),
     ("softacl-memory", Rank::Product(3)),
     ("softacl-queues", Rank::Product(3)),

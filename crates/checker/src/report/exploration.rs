@@ -24,6 +24,8 @@ pub struct Exploration {
     pub random_runs: u64,
     /// What else limits the result, as sentences.
     pub limits: Vec<String>,
+    /// Findings of the checker that some order proved.
+    pub proven: u64,
     pub findings: Vec<OrderFinding>,
 }
 
@@ -49,7 +51,8 @@ impl Exploration {
     /// Summary such as `1,284 orders, all explored, 0 findings`.
     pub fn summary(&self) -> String {
         let plural = |count: u64, noun: &str| format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" });
-        let found = plural(self.findings.len() as u64, "finding");
+        let failures = self.findings.iter().filter(|finding| finding.is_failure).count() as u64;
+        let found = plural(self.proven + failures, "finding");
         if self.complete {
             return format!("{}, all explored, {found}", plural(self.explored, "order"));
         }
@@ -140,6 +143,9 @@ mod tests {
         result.orders = 1;
         result.explored = 1;
         assert_eq!(result.summary(), "1 order, all explored, 0 findings");
+        result.proven = 2;
+        result.findings = [true, false].map(|is_failure| OrderFinding { is_failure, ..OrderFinding::default() }).into();
+        assert_eq!(result.summary(), "1 order, all explored, 3 findings");
         let bound = Some("--orders 10".to_owned());
         let result = Exploration { orders: 25, explored: 10, bound, ..Exploration::default() };
         assert_eq!(result.summary(), "10 of at least 25 orders explored, not all, 0 findings; stopped by --orders 10");

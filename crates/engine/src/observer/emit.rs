@@ -5,6 +5,7 @@ use crate::machine::Machine;
 use crate::observer::{AccessKind, Advisory, FunctionOrder, Object, Observer, StreamPosition, Submitted, signal};
 use crate::order::Footprint;
 use crate::slow_path::Reason;
+use crate::task::kind::TaskKind;
 use crate::task::moves::Move;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::Result;
@@ -102,6 +103,16 @@ impl Machine {
         });
     }
 
+    /// Emits a task that is about to run.
+    #[cold]
+    pub(crate) fn emit_started(&self, observer: &dyn Observer, at: StreamPosition, task: &Task) {
+        let kind = task.kind();
+        if matches!(kind, TaskKind::DescriptorCopy | TaskKind::IndirectCopy) {
+            observer.resolved(at, kind, &task.accesses(&self.memory));
+        }
+        observer.started(at);
+    }
+
     /// Runs an access of the calling thread between `access_started` and `access_finished`. Fails without running it if
     /// an injected fault has damaged the memory.
     pub(crate) fn with_access(
@@ -124,9 +135,16 @@ impl Machine {
     ) -> Result<()> {
         self.check_touches(touches)?;
         self.host_touched(|| Footprint { touches: touches.to_vec(), ..Footprint::default() });
-        let Some(observer) = self.observer() else { return run() };
+        let charged = || {
+            let result = run();
+            if !matches!(kind, AccessKind::DescriptorWrite | AccessKind::ExternalRead | AccessKind::ExternalWrite) {
+                self.charge_access(touches);
+            }
+            result
+        };
+        let Some(observer) = self.observer() else { return charged() };
         observer.access_started(kind, touches);
-        let result = run();
+        let result = charged();
         observer.access_finished(touches, result.is_ok());
         result
     }

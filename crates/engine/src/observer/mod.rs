@@ -206,6 +206,8 @@ pub trait Observer: Send + Sync {
     /// A graph was launched. Its tasks go to `streams`, which the program has no handles of. `join` is the task that
     /// waits for their end on a stream of the program; without one, the calling thread waits.
     fn launched(&self, streams: &[u32], join: Option<StreamPosition>);
+    /// A copy whose addresses are in device memory is about to start, with the ranges that they name now.
+    fn resolved(&self, _at: StreamPosition, _kind: TaskKind, _touches: &[Touch]) {}
     /// The task starts to run.
     fn started(&self, at: StreamPosition);
     /// The task failed.

@@ -1,5 +1,7 @@
 //! Kinds of tasks: what a task is, for graph updates, observers and messages.
 
+use softacl_memory::touch::Touch;
+
 /// Kind of a task. Tasks of one kind can replace each other in an update of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskKind {
@@ -49,6 +51,17 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
+    /// For a copy whose addresses are in device memory: the ranges that these name, as far as they are valid, and the
+    /// ranges of the addresses themselves.
+    pub fn indirect_touches(self, touches: &[Touch]) -> Option<(&[Touch], &[Touch])> {
+        let own = match self {
+            TaskKind::DescriptorCopy => 1,
+            TaskKind::IndirectCopy => 2,
+            _ => return None,
+        };
+        touches.split_at_checked(touches.len().checked_sub(own)?)
+    }
+
     /// Name for messages and timelines.
     pub fn name(self) -> &'static str {
         match self {

@@ -131,6 +131,7 @@ impl Move {
                 let reads = reads.into_iter().map(|(at, len)| memory.touch(at, len, Mode::Read));
                 reads.chain(writes.into_iter().map(|(at, len)| memory.touch(at, len, Mode::Write))).collect()
             }
+            // The addresses themselves come last (`TaskKind::indirect_touches`).
             Move::Described { descriptor, form } => {
                 let span = described(memory, *descriptor, *form).ok();
                 let own = Touch { address: *descriptor, len: form.size(), mode: Mode::Read };

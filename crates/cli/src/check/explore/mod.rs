@@ -24,6 +24,7 @@ use crate::output;
 use anyhow::Result;
 use runner::{Failure, Run, Runner};
 use search::{Cause, Search, Symptom};
+use softacl_checker::finding::Severity;
 use softacl_checker::report::Outcome;
 use softacl_checker::report::exploration::{Exploration, OrderFinding, grouped};
 use softacl_checker::report::suppression::Suppressions;
@@ -42,6 +43,7 @@ pub fn run(arguments: &Arguments, suppressions: &Suppressions, stdout: Option<&F
     outcome.repeat = repro_command(arguments, &["--explore"]);
     let search = Search::run(arguments, suppressions, &mut outcome)?;
     let mut exploration = search.result();
+    exploration.proven = outcome.count(Severity::Proven) as u64;
     for (index, cause) in search.causes.iter().enumerate() {
         let finding = finding(arguments, &search, cause, index)?;
         exploration.findings.push(finding);
@@ -152,6 +154,7 @@ impl Search {
             bound: self.bound.clone(),
             random_runs: self.random_runs,
             limits,
+            proven: 0,
             findings: Vec::new(),
         }
     }
