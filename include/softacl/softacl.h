@@ -80,6 +80,42 @@ ACL_FUNC_VISIBILITY aclError softaclLaunchKernel(void *stream, softaclKernelFunc
                                                  softaclKernelRelease release, const softaclRange *ranges,
                                                  size_t count, const char *name);
 
+/** Result of a step that has to be continued. */
+enum { SOFTACL_PENDING = -1 };
+
+/**
+ * The functions of an operation: a kernel that depends on others, such as the other ranks of a collective or the peer of
+ * a transfer. It runs in steps, none of which waits. All functions may be called on any thread. Of this API they may call
+ * only softaclHostView, and isReady, describe and end may call none.
+ */
+typedef struct softaclOperation {
+    size_t size; /**< sizeof(softaclOperation) */
+    /** Begins a run, in the order of the stream. Returns its state, which the other functions receive. */
+    void *(*begin)(void *argument);
+    /** Does what can be done now. Returns 0 at the end of the run, SOFTACL_PENDING, or the code of an error. */
+    int (*step)(void *run);
+    /** Returns 1 if a step can continue the run. Called often, at any time between begin and end, also during a step. */
+    int (*isReady)(void *run);
+    /** Writes what the run waits for, or why it failed, to at most `size` bytes. Returns the length of the text. */
+    size_t (*describe)(void *run, char *text, size_t size);
+    /** Ends a run, whether it is finished, failed, or was aborted. Called exactly once for every run. */
+    void (*end)(void *run);
+} softaclOperation;
+
+/**
+ * Queues an operation: a kernel that runs in steps. While it waits for others it occupies no thread, so operations of
+ * several streams of a process may depend on each other. In a capture, every run of the graph begins a run of the
+ * operation. A sub-graph of a conditional task cannot contain one (207000).
+ *
+ * The parameters and codes are those of softaclLaunchKernel, with the functions copied by the call. The error of a failed
+ * step has the text of `describe`.
+ *
+ *   100000   operation, one of its functions, or name NULL; a size that does not exist
+ */
+ACL_FUNC_VISIBILITY aclError softaclLaunchOperation(void *stream, const softaclOperation *operation, void *argument,
+                                                    softaclKernelRelease release, const softaclRange *ranges,
+                                                    size_t count, const char *name);
+
 /**
  * Returns the errors of failed tasks that no wait has returned, of live and of destroyed streams. A test
  * can call this function at its end.

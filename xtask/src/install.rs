@@ -55,6 +55,7 @@ pub fn stage(stage: &Path, home: &Path, built: &Path) -> Result<()> {
     place(&built.join("libascendcl.so"), &stage.join("lib64/libascendcl.so"), 0o755)?;
     let objects = stage.join(softacl_toolkit::ACLNN_LIBRARIES).join("libnnopbase.so");
     place(&built.join("libnnopbase.so"), &objects, 0o755)?;
+    place(&built.join("libhccl.so"), &stage.join("lib64/libhccl.so"), 0o755)?;
     place(&built.join("softacl"), &stage.join("bin/softacl"), 0o755)?;
     for tool in ["npu-smi", "hccn_tool"] {
         softacl_toolkit::write_link(Path::new("softacl"), &stage.join("bin").join(tool))?;

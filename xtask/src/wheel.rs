@@ -59,6 +59,10 @@ fn stage_tree(home: &Path, built: &Path) -> Result<()> {
     }
     let objects = home.join(softacl_toolkit::ACLNN_LIBRARIES).join("libnnopbase.so");
     place(&built.join("libnnopbase.so"), &objects, 0o755)?;
+    place(&built.join("libhccl.so"), &home.join(softacl_toolkit::LIBRARIES).join("libhccl.so"), 0o755)?;
+    for library in softacl_stubs::HCCL_NAMES {
+        softacl_toolkit::write_file(&home.join(softacl_toolkit::LIBRARIES).join(library.name), library.bytes, 0o755)?;
+    }
     copy_tree(&workspace::root().join("include"), &home.join("include"))?;
     install::write_build_files(home)?;
     // Only bash and zsh can source it: its path is not known before the installation.

@@ -41,7 +41,8 @@ pub fn build_library() -> Result<PathBuf> {
 /// Builds the command line and the library for a target, or for the host if `triple` is `None`. Returns the directory
 /// that contains `libascendcl.so`.
 pub fn build_library_for(triple: Option<&str>) -> Result<PathBuf> {
-    let packages = ["--package", "softacl", "--package", "ascendcl-capi", "--package", "softacl-nnopbase"];
+    let packages = ["softacl", "ascendcl-capi", "softacl-nnopbase", "softacl-hccl"].map(|name| ["--package", name]);
+    let packages = packages.as_flattened();
     let target_option = triple.iter().flat_map(|triple| ["--target", triple]);
     run(cargo().args(["build", "--release", "--locked"]).args(packages).args(target_option))?;
     let directory = target().join(triple.unwrap_or_default()).join("release");

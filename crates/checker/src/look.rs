@@ -126,6 +126,7 @@ impl Look {
             Awaited::Notify { is_shared: true, .. }
             | Awaited::Value { is_shared: true, .. }
             | Awaited::ForeignRecord { .. }
+            | Awaited::Operation { .. }
             // A fault rule, not the program, is the reason.
             | Awaited::Injected => EndsWith::Outside,
             Awaited::Time => EndsWith::Itself,
@@ -145,6 +146,7 @@ impl Look {
             Front::Waits(wait) => matches!(
                 wait.on,
                 Awaited::ForeignRecord { .. }
+                    | Awaited::Operation { .. }
                     | Awaited::Notify { is_shared: true, .. }
                     | Awaited::Value { is_shared: true, .. }
             ),

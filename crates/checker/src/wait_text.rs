@@ -118,6 +118,7 @@ impl Explanation<'_> {
             Awaited::ForeignRecord { name, record } => {
                 format!("record {record} of an event that process {} created", name.process)
             }
+            Awaited::Operation { text, .. } => text.clone(),
             Awaited::Time => "time to pass".to_owned(),
             Awaited::Injected => "nothing: a fault rule made it stuck".to_owned(),
         };

@@ -21,6 +21,9 @@ const INSTALLED: [&str; 4] = ["set_env.sh", "lib64/libascendcl.so", "bin/npu-smi
 /// Objects of the operator interface.
 const OBJECTS: &str = "libnnopbase.so";
 
+/// Collective communication.
+const COLLECTIVES: &str = "libhccl.so";
+
 /// Name under which detection code runs the tool that lists the chips.
 pub const NPU_SMI: &str = "npu-smi";
 /// Name under which detection code runs the tool that lists network addresses.
@@ -66,10 +69,12 @@ fn private_tree(program: &Path, directory: &Path) -> Result<PathBuf> {
     };
     write().with_context(|| format!("could not write the toolkit tree in {}", home.display()))?;
     write_link(&library(directory)?, &home.join(softacl_toolkit::LIBRARIES).join(LIBRARY))?;
-    let packaged = directory.join("..").join(softacl_toolkit::ACLNN_LIBRARIES);
-    let objects = [packaged, directory.join("deps"), directory.to_owned()].map(|place| place.join(OBJECTS));
-    if let Some(built) = objects.iter().find(|path| path.is_file()) {
-        write_link(built, &home.join(softacl_toolkit::ACLNN_LIBRARIES).join(OBJECTS))?;
+    for (name, place) in [(OBJECTS, softacl_toolkit::ACLNN_LIBRARIES), (COLLECTIVES, softacl_toolkit::LIBRARIES)] {
+        let packaged = directory.join("..").join(place);
+        let candidates = [packaged, directory.join("deps"), directory.to_owned()].map(|from| from.join(name));
+        if let Some(built) = candidates.iter().find(|path| path.is_file()) {
+            write_link(built, &home.join(place).join(name))?;
+        }
     }
     Ok(home)
 }

@@ -47,7 +47,7 @@ pub struct MachineOptions {
     log: bool,
     /// Provide stub versions of other vendor libraries, for programs that need them to load
     ///
-    /// The stubs (libhccl, libge_runner and others) contain only functions that return an error. Enabled automatically
+    /// The stubs (libge_runner and others) contain only functions that return an error. Enabled automatically
     /// for programs in a Python environment with torch_npu, which does not load without them.
     #[arg(long)]
     with_stubs: bool,

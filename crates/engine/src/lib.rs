@@ -85,7 +85,7 @@ pub use {
     schedule::Schedule,
     stream::{StreamOptions, StreamSettings, calls::LOWEST_PRIORITY},
     task::external_wait::ValueCondition,
-    task::kernel::{KernelCode, Ranges as KernelRanges},
+    task::kernel::{KernelCode, OperationTable, Ranges as KernelRanges},
     task::random::{Distribution, Parameter as RandomParameter, RandomElement},
     thread::start as start_thread,
     virtual_memory::{AccessGrant, PhysicalRequest},

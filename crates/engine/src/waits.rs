@@ -86,6 +86,8 @@ pub enum Awaited {
     Value { address: usize, found: Option<u64>, wanted: u64, condition: ValueCondition, is_shared: bool },
     /// A record of another process, of an event that `name` identifies.
     ForeignRecord { name: SharedName, record: u64 },
+    /// Others, so that an operation can continue: `text` says which.
+    Operation { name: Arc<str>, text: String },
     /// Time: a fault rule delays the stream, or a loop of a graph pauses.
     Time,
     /// Nothing: a fault rule made the task stuck.
@@ -182,6 +184,7 @@ impl Machine {
             Control::Resumed(progress) if !progress.run.is_canceled.load(Ordering::Acquire) => {
                 self.external(&progress.pause)
             }
+            Control::Operation(pending) if !pending.is_canceled() => self.external(&pending.wait),
             Control::Join(run) => match run.end.get() {
                 Some(end) => self.unreached(*end),
                 None => Some((Awaited::GraphRun, false)),
@@ -218,6 +221,9 @@ impl Machine {
             },
             WaitCondition::Notify { counter, .. } => {
                 Awaited::Notify { id: self.notify_of(counter), value: counter.value(), is_shared: counter.is_shared() }
+            }
+            WaitCondition::Operation(run) => {
+                Awaited::Operation { name: Arc::clone(&run.kernel.name), text: run.description() }
             }
             WaitCondition::Delay | WaitCondition::Limit => Awaited::Time,
             WaitCondition::Never(_) => Awaited::Injected,

@@ -12,7 +12,7 @@ macro_rules! code_table {
                 use Error::*;
                 match self {
                     $($variants => $code,)+
-                    Injected { code, .. } | Kernel { code, .. } => *code,
+                    Injected { code, .. } | Kernel { code, .. } | Operation { code, .. } => *code,
                     Entry { error, .. } => error.code(),
                 }
             }

@@ -224,6 +224,9 @@ pub enum Error {
     /// A kernel returned a code other than 0.
     #[error("kernel {name} failed with {code}")]
     Kernel { name: String, code: Code },
+    /// A step of an operation returned a code other than 0.
+    #[error("{name} failed with {code}: {why}")]
+    Operation { name: String, code: Code, why: String },
     #[error("{what}")]
     Injected { code: Code, what: String },
     #[error("the runtime could not be set up: {0}")]

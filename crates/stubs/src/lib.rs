@@ -25,9 +25,12 @@ pub static LIBRARIES: &[Library] = include!(concat!(env!("OUT_DIR"), "/stub.rs")
 /// Other names of `libascendcl.so`, each as a library without functions that needs it.
 pub static NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/name.rs"));
 
+/// Other names of `libhccl.so`, each as a library without functions that needs it.
+pub static HCCL_NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/hccl.rs"));
+
 #[cfg(test)]
 mod tests {
-    use super::{LIBRARIES, NAMES};
+    use super::{HCCL_NAMES, LIBRARIES, NAMES};
     use std::process::Command;
     use std::{env, fs};
 
@@ -37,7 +40,7 @@ mod tests {
         fs::create_dir_all(&directory).unwrap();
         let table = include_str!("../symbols.tsv");
         let mut checked = 0;
-        for library in LIBRARIES.iter().chain(NAMES) {
+        for library in LIBRARIES.iter().chain(NAMES).chain(HCCL_NAMES) {
             let path = directory.join(library.name);
             fs::write(&path, library.bytes).unwrap();
             let run = |arguments: &[&str]| {
@@ -45,7 +48,8 @@ mod tests {
                 String::from_utf8(output.stdout).unwrap()
             };
             let dynamic = run(&["readelf", "--wide", "--dynamic"]);
-            assert!(dynamic.contains("NEEDED") && dynamic.contains("[libascendcl.so]"), "{dynamic}");
+            let needed = if library.name == "libhcomm.so" { "[libhccl.so]" } else { "[libascendcl.so]" };
+            assert!(dynamic.contains("NEEDED") && dynamic.contains(needed), "{dynamic}");
             assert!(dynamic.contains(&format!("soname: [{}]", library.name)), "{dynamic}");
             let symbols = run(&["nm", "--dynamic", "--defined-only"]);
             for row in table.lines().skip(1).filter(|row| row.starts_with(library.name)) {
@@ -54,7 +58,8 @@ mod tests {
                 checked += 1;
             }
         }
-        assert_eq!((LIBRARIES.len(), NAMES.len(), checked), (4, 6, table.lines().count() - 1));
+        assert_eq!((LIBRARIES.len(), NAMES.len(), HCCL_NAMES.len()), (3, 6, 1));
+        assert_eq!(checked, table.lines().count() - 1);
         fs::remove_dir_all(&directory).unwrap();
     }
 }

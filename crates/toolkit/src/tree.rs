@@ -50,6 +50,9 @@ pub fn write(home: &Path, version: &str) -> io::Result<()> {
         write_link(Path::new("libascendcl.so"), &home.join(LIBRARIES).join(library.name))?;
         write_link(&Path::new("..").join(library.name), &home.join("lib64/stub").join(library.name))?;
     }
+    for library in softacl_stubs::HCCL_NAMES {
+        write_link(Path::new("libhccl.so"), &home.join(LIBRARIES).join(library.name))?;
+    }
     write_file(&home.join("set_env.sh"), script(&fs::canonicalize(home)?).as_bytes(), 0o644)
 }
 

@@ -12,7 +12,7 @@ pub enum Rank {
 }
 
 /// Ranks by package name, from bottom to top. A crate may be listed before it exists.
-const RANKS: [(&str, Rank); 21] = [
+const RANKS: [(&str, Rank); 23] = [
     ("ascendcl-sys", Rank::Product(0)),
     ("softacl-profiles", Rank::Product(0)),
     ("softacl-sync", Rank::Product(0)),
@@ -22,10 +22,12 @@ const RANKS: [(&str, Rank); 21] = [
     ("softacl-memory", Rank::Product(3)),
     ("softacl-queues", Rank::Product(3)),
     ("softacl-engine", Rank::Product(4)),
+    ("softacl-carrier", Rank::Product(4)),
     ("softacl-checker", Rank::Product(5)),
     ("softacl-tracer", Rank::Product(5)),
     ("ascendcl-capi", Rank::Product(6)),
     ("softacl-nnopbase", Rank::Product(6)),
+    ("softacl-hccl", Rank::Product(6)),
     ("softacl-stubs", Rank::Product(6)),
     ("ascendcl", Rank::Product(7)),
     ("softacl-python", Rank::Product(7)),

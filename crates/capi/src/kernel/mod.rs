@@ -3,6 +3,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | this one | `softaclLaunchKernel`: a C function with its ranges |
+//! | `operation` | `softaclLaunchOperation`: code that runs in steps |
 //! | `library` | CPU versions of kernels by name, from libraries of the user |
 //! | `function` | kernel binaries, and the functions that programs look up in them |
 //! | `list` | argument lists, and the block that a kernel receives |
@@ -14,6 +15,7 @@ pub mod function;
 pub mod launch;
 pub mod library;
 pub mod list;
+pub mod operation;
 
 use crate::argument::{Argument, InPtr, Raw, TextPtr};
 use crate::entry;

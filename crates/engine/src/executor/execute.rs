@@ -11,8 +11,10 @@ use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::stream::Stream;
 use crate::task::descriptor::described;
+use crate::task::kernel::Kernel;
 use crate::task::moves::{self, Batch, Move, Plane};
-use crate::task::{ConditionProgress, Control, Node, Task};
+use crate::task::operation::OperationRun;
+use crate::task::{ConditionProgress, Control, Node, PendingOperation, Task};
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span};
 use softacl_sync::facade::{Ordering, fence, lock};
@@ -23,6 +25,9 @@ impl Machine {
     pub(crate) fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> TaskOutcome {
         match task {
             Task::Control(work) => self.execute_control(key, stream, sequence, work),
+            Task::Move(Move::Kernel(kernel)) if kernel.is_operation() => {
+                self.begin_operation(stream, sequence, &kernel, None)
+            }
             Task::Move(work) => {
                 let volume = stream.volume.load(Ordering::Relaxed);
                 TaskOutcome::Finished(self.unless_stopped(stream, || self.move_bytes(work, volume, stream.device())))
@@ -52,6 +57,7 @@ impl Machine {
             }
             Control::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
             Control::Resumed(progress) => return self.resume_condition(stream, sequence, progress),
+            Control::Operation(pending) => return self.resume_operation(stream, sequence, pending),
             Control::Join(run) => self.run_result(&run),
             Control::Update(update) => {
                 update.apply();
@@ -112,6 +118,9 @@ impl Machine {
                 Ok(Task::Control(Control::Host(call))) => {
                     self.execute_host_call((key, sequence), stream, *call, Some(Arc::clone(run)))
                 }
+                Ok(Task::Move(Move::Kernel(kernel))) if kernel.is_operation() => {
+                    self.begin_operation(stream, sequence, &kernel, Some((Arc::clone(node), Arc::clone(run))))
+                }
                 Ok(task) => self.execute(key, stream, sequence, task),
                 Err(error) => TaskOutcome::Finished(Err(error)),
             },
@@ -133,6 +142,36 @@ impl Machine {
             }
         }
         TaskOutcome::Finished(Ok(()))
+    }
+
+    /// Begins an operation, as a task of its own or as a step of a graph.
+    fn begin_operation(
+        &self,
+        stream: &Stream,
+        sequence: u64,
+        kernel: &Arc<Kernel>,
+        step: Option<(Arc<Node>, Arc<GraphRun>)>,
+    ) -> TaskOutcome {
+        match (!self.is_stopped(stream)).then(|| OperationRun::begin(kernel)).flatten() {
+            Some(run) => self.resume_operation(stream, sequence, Box::new(PendingOperation::new(run, step))),
+            None => TaskOutcome::Finished(Ok(())),
+        }
+    }
+
+    /// Continues an operation until it ends or waits for others.
+    fn resume_operation(&self, stream: &Stream, sequence: u64, pending: Box<PendingOperation>) -> TaskOutcome {
+        if pending.is_canceled() || self.is_stopped(stream) {
+            return TaskOutcome::Finished(Ok(()));
+        }
+        match (pending.run().step(), &pending.step) {
+            (Ok(true), _) => TaskOutcome::Finished(Ok(())),
+            (Ok(false), _) => TaskOutcome::Yielded(Task::Control(Control::Operation(pending))),
+            (Err(error), None) => TaskOutcome::Finished(Err(error)),
+            (Err(error), Some((node, run))) => {
+                self.fail_run(stream, run, self.as_task_failure(*error).of_task(node.name(), sequence));
+                TaskOutcome::Finished(Ok(()))
+            }
+        }
     }
 
     /// Records the failure of a run.

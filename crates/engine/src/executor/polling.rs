@@ -10,6 +10,7 @@ use crate::keys::StreamKey;
 use crate::machine::Machine;
 use crate::observer::BlockedOn;
 use crate::task::external_wait::{ExternalWait, WaitCondition};
+use crate::task::{Control, Task};
 use softacl_memory::shared::SharedCounters;
 use softacl_sync::facade::{Ordering, lock, sleep_or_yield};
 use softacl_sync::lane::Readiness;
@@ -47,6 +48,20 @@ impl Machine {
         match self.check_external_wait(stream, limit) {
             Readiness::Ready => Readiness::Ready,
             _ => blocked,
+        }
+    }
+
+    /// True if the external wait at the front of a stream has ended. A thread that waits for the stream tests this while
+    /// it spins: it then continues earlier than a poll could make it.
+    pub(crate) fn is_front_met(&self, stream: StreamKey) -> bool {
+        if self.external_waits.shared.count.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let lane = lock(&self.streams.slot(stream).tasks.lane);
+        match lane.next() {
+            Some((Task::Control(Control::Operation(pending)), _)) => pending.wait.is_met(),
+            Some((Task::Control(Control::Await(wait)), _)) => wait.is_met(),
+            _ => false,
         }
     }
 

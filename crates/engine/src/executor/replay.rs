@@ -124,6 +124,7 @@ impl Machine {
             Control::Await(wait) => may_pass(wait),
             Control::Node { node, run } => is_canceled(run) || node.external_wait().is_none_or(|wait| may_pass(&wait)),
             Control::Resumed(progress) => is_canceled(&progress.run) || may_pass(&progress.pause),
+            Control::Operation(pending) => pending.is_canceled() || may_pass(&pending.wait),
             Control::Join(run) => run.end.get().is_some_and(is_reached),
             _ => true,
         }
@@ -137,8 +138,10 @@ impl Machine {
             Task::Move(Move::WriteValue { target, .. }) => {
                 footprint.touches.push(self.memory.touch(*target, size_of::<u64>(), Mode::Write));
             }
-            // A kernel that declares no range may access any memory.
-            Task::Move(Move::Kernel(kernel)) if kernel.ranges.is_empty() => footprint.is_global = true,
+            // A kernel that declares no range may access any memory. An operation depends on others.
+            Task::Move(Move::Kernel(kernel)) if kernel.ranges.is_empty() || kernel.is_operation() => {
+                footprint.is_global = true;
+            }
             Task::Move(_) => {}
             Task::Control(control) => self.add_control(&mut footprint, control),
         }
@@ -183,6 +186,7 @@ impl Machine {
             | Control::Annotation(_) => {}
             Control::RecordShared { .. }
             | Control::Resumed(_)
+            | Control::Operation(_)
             | Control::Condition(_)
             | Control::LabelSwitch(_)
             | Control::StreamSwitch(_)

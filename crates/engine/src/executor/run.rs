@@ -94,7 +94,8 @@ impl Machine {
                 Err(stop) => return stop,
             };
             left -= 1;
-            if let (Some(observer), false) = (self.observer(), matches!(first, Task::Control(Control::Resumed(_)))) {
+            let has_started = matches!(first, Task::Control(Control::Resumed(_) | Control::Operation(_)));
+            if let (Some(observer), false) = (self.observer(), has_started) {
                 self.emit_started(observer, StreamPoint { stream: key, sequence }.into(), &first);
             }
             claims = claims.saturating_sub(if first.volume() > 0 { CLAIMS_PER_TURN } else { 1 });
@@ -156,7 +157,10 @@ impl Machine {
         match self.execute(key, stream, sequence, task) {
             TaskOutcome::Held => return Claimed::Held,
             TaskOutcome::Yielded(rest) => {
-                if lock(&stream.tasks.lane).give_back(rest, sequence).is_none() {
+                let returned = lock(&stream.tasks.lane).give_back(rest, sequence);
+                // What the task has done may let an operation of another stream continue.
+                self.poll_external_waits();
+                if returned.is_none() {
                     return Claimed::Requeued;
                 }
             }
@@ -246,6 +250,7 @@ impl Machine {
             Control::Resumed(progress) if !progress.run.is_canceled.load(Ordering::Acquire) => {
                 self.check_external_wait(key, &progress.pause)
             }
+            Control::Operation(pending) if !pending.is_canceled() => self.check_external_wait(key, &pending.wait),
             Control::Join(run) => run.end.get().map_or(Readiness::Unknown, |end| self.readiness_at(*end)),
             _ => Readiness::Ready,
         }

@@ -111,7 +111,12 @@ impl WorkerPool {
             }
             let aimed = &machine.streams.slot(aim.stream).tasks.completion;
             let seen = aimed.done();
-            let is_met = || completion.done() >= point.sequence || aimed.done() != seen || !self.shared.jobs.is_empty();
+            let is_met = || {
+                completion.done() >= point.sequence
+                    || aimed.done() != seen
+                    || !self.shared.jobs.is_empty()
+                    || machine.is_front_met(aim.stream)
+            };
             if !self.spin(is_met) {
                 blocked.get_or_insert_with(|| machine.block(BlockedOn::Point(point.into()), None));
                 self.park(machine, point);

@@ -65,7 +65,10 @@ impl Machine {
     fn stop_running(&self, key: StreamKey, stream: &Stream) {
         let mut lane = lock(&stream.tasks.lane);
         let has_begun = |task: &Task| {
-            let begun = matches!(task, Task::Control(Control::Wait(_) | Control::Await(_) | Control::Join(_)));
+            let begun = matches!(
+                task,
+                Task::Control(Control::Wait(_) | Control::Await(_) | Control::Join(_) | Control::Operation(_))
+            );
             if begun { Readiness::Ready } else { Readiness::Unknown }
         };
         let (task, first) = match lane.claim(has_begun) {
@@ -93,7 +96,9 @@ impl Machine {
         let last = first + u64::from(delayed.is_some());
         if let Some(observer) = self.observer() {
             let at = |sequence| StreamPoint { stream: key, sequence }.into();
-            observer.started(at(first));
+            if !matches!(task, Task::Control(Control::Operation(_))) {
+                observer.started(at(first));
+            }
             if matches!(task, Task::Control(Control::Wait(_) | Control::Await(_))) && delayed.is_none() {
                 observer.wait_stopped(at(first));
             }

@@ -1,10 +1,11 @@
 //! External waits: waits that no stream resolves. The sources are event records of other processes, values in device
-//! memory, and notifies. Fault rules add tasks that are slow or stuck.
+//! memory, notifies, and operations that wait for others. Fault rules add tasks that are slow or stuck.
 
 use crate::graph::run::GraphRun;
 use crate::keys::StreamPoint;
 use crate::notify::{Compare, Counter};
 use crate::task::kind::TaskKind;
+use crate::task::operation::OperationRun;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes;
 use softacl_memory::shared::SharedCounters;
@@ -28,6 +29,8 @@ pub(crate) enum WaitCondition {
     Never(Option<Arc<GraphRun>>),
     /// A notify, plain or counting, compares as requested.
     Notify { counter: Arc<Counter>, compare: Compare, clears: bool },
+    /// An operation can continue.
+    Operation(OperationRun),
 }
 
 /// Comparison of `aclrtValueWait`, with x as the value in memory.
@@ -95,6 +98,7 @@ impl ExternalWait {
             WaitCondition::Record { .. } | WaitCondition::Limit => TaskKind::EventWait,
             WaitCondition::Value { .. } => TaskKind::ValueWait,
             WaitCondition::Notify { .. } => TaskKind::NotifyWait,
+            WaitCondition::Operation(_) => TaskKind::Kernel,
             WaitCondition::Delay => TaskKind::Delay,
             WaitCondition::Never(_) => TaskKind::Stuck,
         }
@@ -165,6 +169,7 @@ impl ExternalWait {
                     .map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
             }
             WaitCondition::Notify { counter, compare, .. } => compare.holds(counter.value()),
+            WaitCondition::Operation(run) => run.is_ready(),
             WaitCondition::Never(Some(run)) => run.is_canceled.load(Ordering::Acquire),
             WaitCondition::Delay | WaitCondition::Limit | WaitCondition::Never(None) => false,
         }

@@ -8,6 +8,7 @@ pub(crate) mod external_wait;
 pub(crate) mod kernel;
 pub(crate) mod kind;
 pub(crate) mod moves;
+pub(crate) mod operation;
 pub(crate) mod random;
 
 use crate::graph::condition;
@@ -18,13 +19,15 @@ use crate::host::{Delivery, HostCall};
 use crate::keys::{EventKey, GraphEvent, StreamPoint};
 use crate::notify::{Counter, CounterOp};
 use crate::pool::PendingFree;
-use external_wait::ExternalWait;
+use external_wait::{ExternalWait, WaitCondition};
 use kind::TaskKind;
 use moves::Move;
+use operation::OperationRun;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::Memory;
 use softacl_memory::shared::SharedCounters;
 use softacl_memory::touch::Touch;
+use softacl_sync::facade::Ordering;
 use std::sync::{Arc, OnceLock};
 
 pub(crate) type Node = node::Node<Task>;
@@ -67,6 +70,8 @@ pub(crate) enum Control {
     Join(Arc<GraphRun>),
     /// The rest of a conditional task that yielded.
     Resumed(Box<ConditionProgress>),
+    /// The rest of an operation that waits for others.
+    Operation(Box<PendingOperation>),
     /// Runs one of several sub-graphs. Occurs only as a step of a graph.
     Condition(Arc<Condition>),
     /// Jumps to a label, or to another branch. Occurs only as a step of a graph that was built.
@@ -109,6 +114,33 @@ pub(crate) struct DeferredFailure {
     pub(crate) touches: Box<[Touch]>,
     /// The run of a graph that the task is a step of. The failure then belongs to the run.
     pub(crate) run: Option<Arc<GraphRun>>,
+}
+
+/// An operation that has begun.
+#[derive(Debug)]
+pub(crate) struct PendingOperation {
+    /// Ends when the operation can continue. Owns its run.
+    pub(crate) wait: Arc<ExternalWait>,
+    /// The step of a graph that the operation is, and the run.
+    pub(crate) step: Option<(Arc<Node>, Arc<GraphRun>)>,
+}
+
+impl PendingOperation {
+    pub(crate) fn new(run: OperationRun, step: Option<(Arc<Node>, Arc<GraphRun>)>) -> PendingOperation {
+        PendingOperation { wait: Arc::new(ExternalWait::new(WaitCondition::Operation(run))), step }
+    }
+
+    pub(crate) fn run(&self) -> &OperationRun {
+        match &self.wait.condition {
+            WaitCondition::Operation(run) => run,
+            _ => unreachable!("`new` is the only constructor"),
+        }
+    }
+
+    /// True if the run of the graph that the operation belongs to was canceled.
+    pub(crate) fn is_canceled(&self) -> bool {
+        self.step.as_ref().is_some_and(|(_, run)| run.is_canceled.load(Ordering::Acquire))
+    }
 }
 
 /// A wait of a stream. Boxed in its task, so that it does not make every task larger.
@@ -192,6 +224,7 @@ impl Task {
             Task::Move(work) => work.accesses(memory),
             Task::Control(Control::Annotation(touch)) => vec![**touch],
             Task::Control(Control::Fail(failure)) => failure.touches.to_vec(),
+            Task::Control(Control::Operation(pending)) => pending.run().kernel.accesses(memory),
             Task::Control(Control::Node { node, .. }) => {
                 node.current().map_or_else(|_| Vec::new(), |content| content.with_task(|task| task.accesses(memory)))
             }
@@ -203,6 +236,7 @@ impl Task {
     pub(crate) fn label(&self) -> Option<Arc<str>> {
         match self {
             Task::Move(Move::Kernel(kernel)) => Some(Arc::clone(&kernel.name)),
+            Task::Control(Control::Operation(pending)) => Some(Arc::clone(&pending.run().kernel.name)),
             Task::Control(Control::Node { node, .. }) => node.content().with_task(Task::label),
             _ => None,
         }
@@ -219,6 +253,9 @@ impl Task {
     /// Converts the task to a step of a sub-graph. Refuses tasks that a sub-graph cannot contain.
     pub(crate) fn into_sub_step(self) -> Result<SubStep> {
         match self {
+            Task::Move(Move::Kernel(kernel)) if kernel.is_operation() => {
+                fail(Error::Feature(format!("{} waits for others: it cannot be part of a sub-graph", kernel.name)))
+            }
             Task::Move(work) => Ok(SubStep::Move(work)),
             Task::Control(Control::Condition(condition)) => Ok(SubStep::Condition(condition)),
             Task::Control(Control::Nothing(_) | Control::Disabled(_)) => Ok(SubStep::Nothing),
@@ -241,6 +278,7 @@ impl Control {
             Control::Node { node, .. } => node.content().touches(start, len),
             Control::Condition(condition) => condition.touches(start, len),
             Control::Resumed(progress) => progress.touches(start, len),
+            Control::Operation(pending) => pending.run().kernel.touches(start, len),
             Control::Update(update) => update.touches(start, len),
             Control::LabelSwitch(switch) => switch.touches(start, len),
             Control::StreamSwitch(switch) => switch.touches(start, len),
@@ -262,6 +300,7 @@ impl Control {
             Control::Node { node, .. } => node.kind(),
             Control::Join(_) => TaskKind::GraphRun,
             Control::Condition(_) | Control::Resumed(_) => TaskKind::Condition,
+            Control::Operation(_) => TaskKind::Kernel,
             Control::Update(_) => TaskKind::GraphUpdate,
             Control::ResetGraphEvent(_) => TaskKind::EventReset,
             Control::LabelSwitch(_) => TaskKind::LabelSwitch,
