@@ -13,18 +13,21 @@ fn main() {
     println!("cargo::rerun-if-env-changed=CC");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     // Only its name matters: the stubs are linked against it, and the loader resolves it to softacl's library.
-    compile(&out, "libascendcl.so", "typedef int nothing;\n", &[]);
+    for needed in ["libascendcl.so", "libopapi.so"] {
+        compile(&out, needed, "typedef int nothing;\n", &[]);
+    }
     let symbols = rows("symbols.tsv");
     let libraries = rows("libraries.tsv");
-    for kind in ["stub", "name"] {
+    for kind in ["stub", "name", "operators"] {
         let mut list = String::from("&[\n");
         for library in libraries.iter().filter(|row| row[1] == kind) {
             let name = library[0].as_str();
             let exported: Vec<&Vec<String>> = symbols.iter().filter(|row| row[0] == name).collect();
             let directory = format!("-L{}", out.display());
-            let mut options = vec!["-Wl,--no-as-needed", &directory, "-lascendcl"];
+            let needed = if kind == "operators" { "-lopapi" } else { "-lascendcl" };
+            let mut options = vec!["-Wl,--no-as-needed", &directory, needed];
             // Beside the library that it needs, wherever a package was installed.
-            if kind == "name" {
+            if kind != "stub" {
                 options.push("-Wl,-rpath,$ORIGIN");
             }
             compile(&out, name, &source(name, &exported), &options);

@@ -17,8 +17,8 @@ pub fn install(prefix: &Path) -> Result<()> {
     copy_tree(&workspace::root().join("include"), &prefix.join("include"))?;
     softacl_toolkit::write(&prefix, cann_version())?;
     place(&built.join("libascendcl.so"), &prefix.join("lib64/libascendcl.so"), 0o755)?;
-    let objects = prefix.join(softacl_toolkit::ACLNN_LIBRARIES).join("libnnopbase.so");
-    place(&built.join("libnnopbase.so"), &objects, 0o755)?;
+    let operators = prefix.join(softacl_toolkit::ACLNN_LIBRARIES).join("libopapi.so");
+    place(&built.join("libopapi.so"), &operators, 0o755)?;
     place(&built.join("softacl"), &prefix.join("bin/softacl"), 0o755)?;
     for tool in ["npu-smi", "hccn_tool"] {
         softacl_toolkit::write_link(Path::new("softacl"), &prefix.join("bin").join(tool))?;

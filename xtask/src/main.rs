@@ -12,6 +12,7 @@ mod fuzzing;
 mod install;
 mod miri;
 mod mutate;
+mod operators;
 mod parallel;
 mod python;
 mod sample_layouts;

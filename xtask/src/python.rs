@@ -33,7 +33,10 @@ pub fn wheel(output: &Path) -> Result<PathBuf> {
     for library in softacl_stubs::NAMES {
         softacl_toolkit::write_file(&stage.join("softacl/lib64").join(library.name), library.bytes, 0o755)?;
     }
-    place(&built.join("libnnopbase.so"), &stage.join("softacl/aclnn/lib64/libnnopbase.so"), 0o755)?;
+    place(&built.join("libopapi.so"), &stage.join("softacl/aclnn/lib64/libopapi.so"), 0o755)?;
+    for library in softacl_stubs::OPERATOR_NAMES {
+        softacl_toolkit::write_file(&stage.join("softacl/aclnn/lib64").join(library.name), library.bytes, 0o755)?;
+    }
     copy_tree(&workspace::root().join("include"), &stage.join("softacl/include"))?;
     let script = workspace::root().join("python/wheel.py");
     let done = Command::new("python3").arg(script).arg("--stage").arg(&stage).arg("--output").arg(output).output();

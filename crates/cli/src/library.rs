@@ -15,8 +15,8 @@ const LIBRARY: &str = "libascendcl.so";
 /// File name in a build. A crate cannot choose the name of its library.
 const BUILT: &str = "libascendcl_capi.so";
 
-/// Objects of the operator interface.
-const OBJECTS: &str = "libnnopbase.so";
+/// The operator interface.
+const OPERATORS: &str = "libopapi.so";
 
 /// Name under which detection code runs the tool that lists the chips.
 pub const NPU_SMI: &str = "npu-smi";
@@ -53,9 +53,9 @@ fn private_tree(program: &Path, directory: &Path) -> Result<PathBuf> {
     };
     write().with_context(|| format!("could not write the toolkit tree in {}", home.display()))?;
     write_link(&library(directory)?, &home.join(softacl_toolkit::LIBRARIES).join(LIBRARY))?;
-    let objects = [directory.join("deps").join(OBJECTS), directory.join(OBJECTS)];
-    if let Some(built) = objects.iter().find(|path| path.is_file()) {
-        write_link(built, &home.join(softacl_toolkit::ACLNN_LIBRARIES).join(OBJECTS))?;
+    let operators = [directory.join("deps").join(OPERATORS), directory.join(OPERATORS)];
+    if let Some(built) = operators.iter().find(|path| path.is_file()) {
+        write_link(built, &home.join(softacl_toolkit::ACLNN_LIBRARIES).join(OPERATORS))?;
     }
     Ok(home)
 }

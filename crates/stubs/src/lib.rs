@@ -25,9 +25,12 @@ pub static LIBRARIES: &[Library] = include!(concat!(env!("OUT_DIR"), "/stub.rs")
 /// Other names of `libascendcl.so`, each as a library without functions that needs it.
 pub static NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/name.rs"));
 
+/// Other names of `libopapi.so`, made the same way.
+pub static OPERATOR_NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/operators.rs"));
+
 #[cfg(test)]
 mod tests {
-    use super::{LIBRARIES, NAMES};
+    use super::{LIBRARIES, NAMES, OPERATOR_NAMES};
     use std::process::Command;
     use std::{env, fs};
 
@@ -37,7 +40,7 @@ mod tests {
         fs::create_dir_all(&directory).unwrap();
         let table = include_str!("../symbols.tsv");
         let mut checked = 0;
-        for library in LIBRARIES.iter().chain(NAMES) {
+        for library in LIBRARIES.iter().chain(NAMES).chain(OPERATOR_NAMES) {
             let path = directory.join(library.name);
             fs::write(&path, library.bytes).unwrap();
             let run = |arguments: &[&str]| {
@@ -45,7 +48,9 @@ mod tests {
                 String::from_utf8(output.stdout).unwrap()
             };
             let dynamic = run(&["readelf", "--wide", "--dynamic"]);
-            assert!(dynamic.contains("NEEDED") && dynamic.contains("[libascendcl.so]"), "{dynamic}");
+            let is_operators = OPERATOR_NAMES.iter().any(|name| name.name == library.name);
+            let needed = if is_operators { "[libopapi.so]" } else { "[libascendcl.so]" };
+            assert!(dynamic.contains("NEEDED") && dynamic.contains(needed), "{dynamic}");
             assert!(dynamic.contains(&format!("soname: [{}]", library.name)), "{dynamic}");
             let symbols = run(&["nm", "--dynamic", "--defined-only"]);
             for row in table.lines().skip(1).filter(|row| row.starts_with(library.name)) {

@@ -12,7 +12,7 @@ pub enum Rank {
 }
 
 /// Ranks by package name, from bottom to top. A crate may be listed before it exists.
-const RANKS: [(&str, Rank); 20] = [
+const RANKS: [(&str, Rank); 21] = [
     ("ascendcl-sys", Rank::Product(0)),
     ("softacl-profiles", Rank::Product(0)),
     ("softacl-sync", Rank::Product(0)),
@@ -26,6 +26,7 @@ const RANKS: [(&str, Rank); 20] = [
     ("ascendcl-capi", Rank::Product(6)),
     ("softacl-nnopbase", Rank::Product(6)),
     ("softacl-stubs", Rank::Product(6)),
+    ("softacl-opapi", Rank::Product(7)),
     ("ascendcl", Rank::Product(7)),
     ("softacl-python", Rank::Product(7)),
     ("softacl-toolkit", Rank::Product(7)),
