@@ -43,7 +43,7 @@ def test_products_with_a_base() -> None:
     run("Gemm", b, a, Tensor(uniform(5), "f32"), 1.0, 0.0, 1, 1, (out2 := Tensor(np.zeros((3, 5)), "f32")), 0)
     expect(out2, b.input().T @ a.input().T)
     vec = Tensor(uniform(7), "f32")
-    run("Addmv", Tensor(uniform(5), "f32"), a, vec, Scalar(0.0, "f32"), Scalar(1.0, "f32"), (out3 := Tensor(np.zeros(5), "f32")), 0)
+    run("Addmv", Tensor(uniform(5), "f32"), a, vec, Scalar(1.0, "f32"), Scalar(0.0, "f32"), (out3 := Tensor(np.zeros(5), "f32")), 0)
     expect(out3, a.input() @ vec.input())
 
 

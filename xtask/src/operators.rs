@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 const TABLE: &str = include_str!("../../crates/opapi/tables/operators.tsv");
 const FUNCTIONS: &str = include_str!("../../crates/opapi/tables/functions.tsv");
@@ -52,10 +53,26 @@ pub fn write(check: bool) -> Result<()> {
     for (name, text) in &headers {
         put(&directory.join(name), text, check)?;
     }
+    if check {
+        compile(headers.keys())?;
+    }
     let page = workspace::root().join("docs/aclnn.md");
     let found = fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
     let (head, _) = found.split_once(MARK).with_context(|| format!("{} has no line {MARK}", page.display()))?;
     put(&page, &format!("{head}{MARK}{}", table(&operators)?), check)
+}
+
+/// Fails unless all headers together are C99 and C++17.
+fn compile<'a>(headers: impl Iterator<Item = &'a &'static str>) -> Result<()> {
+    let source: String = headers.map(|header| format!("#include \"aclnnop/{header}\"\n")).collect();
+    let path = workspace::target().join("aclnn-headers.c");
+    fs::write(&path, source).with_context(|| format!("writing {}", path.display()))?;
+    for (compiler, language) in [("gcc", ["-std=c99", "-xc"]), ("g++", ["-std=c++17", "-xc++"])] {
+        let mut command = Command::new(compiler);
+        command.args(language).args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]);
+        workspace::run(command.arg(workspace::root().join("include")).arg(&path))?;
+    }
+    Ok(())
 }
 
 fn put(path: &Path, text: &str, check: bool) -> Result<()> {

@@ -55,6 +55,9 @@ pub fn test() -> Result<()> {
     let mut tests = clean(&python);
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(workspace::root().join("python/tests"));
     workspace::run(&mut tests)?;
+    let mut operators = clean(&python);
+    operators.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(workspace::root().join("python/aclnn"));
+    workspace::run(&mut operators)?;
     let mut stubs = clean(&python);
     workspace::run(stubs.args(["-m", "mypy.stubtest", "acl"]).current_dir(&environment))?;
     other_interpreters(&workspace::target().join("wheel-stage"))

@@ -264,7 +264,6 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smallvec::smallvec;
 
     fn view(dims: &[usize], strides: &[isize]) -> View {
         let (dims, strides) = (dims.into(), strides.into());
@@ -274,9 +273,9 @@ mod tests {
     #[test]
     fn layouts_merge_dimensions_without_gaps() {
         let dense = view(&[2, 3, 4], &[12, 4, 1]).layout();
-        assert_eq!((dense.dims, dense.strides), (smallvec![24_usize] as Dims, smallvec![1_isize] as Strides));
+        assert_eq!((&dense.dims[..], &dense.strides[..]), (&[24_usize][..], &[1_isize][..]));
         let rows = view(&[2, 3, 4], &[30, 10, 1]).layout();
-        assert_eq!((rows.dims, rows.strides), (smallvec![6_usize, 4] as Dims, smallvec![10_isize, 1] as Strides));
+        assert_eq!((&rows.dims[..], &rows.strides[..]), (&[6_usize, 4][..], &[10_isize, 1][..]));
         let stretched = view(&[5, 4], &[0, 0]).layout();
         assert_eq!((stretched.dims.len(), stretched.strides[0]), (1, 0));
     }

@@ -12,7 +12,7 @@ use crate::core::view::View;
 pub fn rotate(x: View, cos: View, sin: View, mode: i64, out: View) -> Planned {
     same_shape(&x, &out)?;
     let width = x.dims.last().copied().unwrap_or(0);
-    if width % 2 != 0 || !(0..=1).contains(&mode) {
+    if x.rank() == 0 || width % 2 != 0 || !(0..=1).contains(&mode) {
         return invalid(format!("mode {mode} with rows of {width}; softacl has 0 (half) and 1 (interleave), with even rows"));
     }
     let (cos, sin) = (stretch(&cos, &x.dims)?, stretch(&sin, &x.dims)?);

@@ -192,8 +192,14 @@ pub fn repeat(source: View, repeats: Vec<i64>, out: View) -> Planned {
     }
     let mut pairs = vec![(source.clone(), out)];
     for (axis, times) in repeats.iter().enumerate() {
-        let whole = (0, 1, source.dims[axis]);
-        pairs = segments(&pairs, axis, &vec![whole; size(*times, "repeats")?])?;
+        let (times, length) = (size(*times, "repeats")?, source.dims[axis]);
+        let wanted = times.saturating_mul(length);
+        if pairs.iter().any(|(_, target)| target.dims[axis] != wanted) {
+            return invalid(format!("repeats {repeats:?} give {wanted} elements in dimension {axis} of out"));
+        }
+        // Repetitions of nothing are nothing, however many there are.
+        let count = if length == 0 { 0 } else { times };
+        pairs = segments(&pairs, axis, &vec![(0, 1, length); count])?;
     }
     moves(pairs)
 }
@@ -211,7 +217,7 @@ pub fn repeat_interleave(source: View, repeats: i64, dim: i64, out: View) -> Pla
     let axis = axis(dim, source.rank(), "dim")?;
     let (times, length) = (size(repeats, "repeats")?, source.dims[axis]);
     let mut wanted = source.dims.clone();
-    wanted[axis] *= times;
+    wanted[axis] = wanted[axis].saturating_mul(times);
     shape(&out, &wanted)?;
     let repeated = source.unsqueeze(axis + 1);
     let target = out.split(axis, length, times);
@@ -221,7 +227,7 @@ pub fn repeat_interleave(source: View, repeats: i64, dim: i64, out: View) -> Pla
 /// As above, over the elements of the whole tensor.
 pub fn repeat_elements(source: View, repeats: i64, out: View) -> Planned {
     let times = size(repeats, "repeats")?;
-    shape(&out, &[source.count() * times])?;
+    shape(&out, &[source.count().saturating_mul(times)])?;
     let mut dims = source.dims.clone();
     dims.push(times);
     let mut target = out;
@@ -278,7 +284,8 @@ pub fn roll(source: View, shifts: Vec<i64>, dims: Vec<i64>, out: View) -> Planne
     let mut pairs = vec![(source, out)];
     let mut by_axis = vec![0_i64; lengths.len()];
     for (shift, dim) in shifts.iter().zip(&dims) {
-        by_axis[axis(*dim, lengths.len(), "dims")?] += shift;
+        let axis = axis(*dim, lengths.len(), "dims")?;
+        by_axis[axis] += shift % (lengths[axis].max(1) as i64);
     }
     for (axis, shift) in by_axis.into_iter().enumerate() {
         let length = lengths[axis];
@@ -299,6 +306,9 @@ pub fn pad_constant(source: View, pad: Vec<i64>, value: Scalar, out: View) -> Pl
     for (at, ends) in pad.chunks(2).enumerate() {
         let axis = source.rank() - 1 - at;
         let (begin, end, length) = (ends[0], ends[1], source.dims[axis] as i64);
+        if begin < -length || end < -length {
+            return invalid(format!("pad {ends:?} crops more than the {length} elements of dimension {axis}"));
+        }
         let result = length.saturating_add(begin).saturating_add(end);
         if result != out.dims[axis] as i64 {
             return invalid(format!("out has shape {:?}; dimension {axis} must have {result} elements", out.dims));

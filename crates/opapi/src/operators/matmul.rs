@@ -86,6 +86,8 @@ pub fn transposed_if(flag: i64, view: View) -> Checked<View> {
 
 /// Batches of matrices with at least two dimensions.
 pub fn product(one: View, other: View, out: View, addition: Option<Addition>) -> Planned {
+    rank(&one, 2..=8)?;
+    rank(&other, 2..=8)?;
     let (m, k) = (one.dims[one.rank() - 2], one.dims[one.rank() - 1]);
     let (inner, n) = (other.dims[other.rank() - 2], other.dims[other.rank() - 1]);
     if k != inner {

@@ -191,7 +191,7 @@ pub fn float<F: Float>(function: Unary, values: &mut [F]) {
         }),
         Logit(epsilon) => each(values, |x| {
             x.through(|x| {
-                let x = if epsilon < 0.0 { x } else { x.clamp(epsilon, 1.0 - epsilon) };
+                let x = if epsilon < 0.0 { x } else { x.max(epsilon).min(1.0 - epsilon) };
                 (x / (1.0 - x)).ln()
             })
         }),
