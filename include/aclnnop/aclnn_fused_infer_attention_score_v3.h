@@ -21,8 +21,7 @@ extern "C" {
  * keyAntiquantScaleOptional:f16,bf16,f32,f8e8m0 keyAntiquantOffsetOptional:f16,bf16,f32
  * valueAntiquantScaleOptional:f16,bf16,f32,f8e8m0 valueAntiquantOffsetOptional:f16,bf16,f32
  * keySharedPrefixOptional:f16,bf16,i8 valueSharedPrefixOptional:" queryRopeOptional:f16,bf16
- * keyRopeOptional:" keyRopeAntiquantScaleOptional:" attentionOut:f16,bf16,i8 softmaxLse:f32. softacl does not
- * have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * keyRopeOptional:" keyRopeAntiquantScaleOptional:" attentionOut:f16,bf16,i8 softmaxLse:f32.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnFusedInferAttentionScoreV3GetWorkspaceSize(const aclTensor *query, const
     aclTensorList *key, const aclTensorList *value, const aclTensor *pseShiftOptional, const aclTensor

@@ -16,8 +16,7 @@ extern "C" {
  * Phase one of aclnnIncreFlashAttentionV4: checks, and prepares an executor. Types: query:f16,bf16 key:f16,
  * bf16,i8 value:" pseShift:f16,bf16 attenMask:bool,i8,u8 dequantScale1:u64,f32 quantScale1:f32,bf16
  * dequantScale2:u64,f32 quantScale2:f32,bf16 quantOffset2:" antiquantScale:f16,bf16,f32 antiquantOffset:"
- * blocktable:i32 kvPaddingSize:i64 attentionOut:f16,bf16,i8. softacl does not have this operator:
- * ACLNN_ERR_RUNTIME_ERROR.
+ * blocktable:i32 kvPaddingSize:i64 attentionOut:f16,bf16,i8.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnIncreFlashAttentionV4GetWorkspaceSize(const aclTensor *query, const
     aclTensorList *key, const aclTensorList *value, const aclTensor *pseShift, const aclTensor *attenMask,

@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnIndexAdd: checks, and prepares an executor. Types: self:f32,f16,i32,i16,i8,u8,f64,i64,
- * bool,bf16 index:i64,i32. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * bool,bf16 index:i64,i32.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnIndexAddGetWorkspaceSize(const aclTensor *self, const int64_t dim, const
     aclTensor *index, const aclTensor *source, const aclScalar *alpha, aclTensor *out, uint64_t

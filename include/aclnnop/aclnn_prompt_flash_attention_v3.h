@@ -15,8 +15,7 @@ extern "C" {
 /**
  * Phase one of aclnnPromptFlashAttentionV3: checks, and prepares an executor. Types: query:f16,bf16,i8 key:"
  * value:" pseShift:f16,bf16 attenMask:bool,i8,u8 deqScale1:u64,f32 quantScale1:f32 deqScale2:u64,f32
- * quantScale2:f32,bf16 quantOffset2:" attentionOut:f16,bf16,i8. softacl does not have this operator:
- * ACLNN_ERR_RUNTIME_ERROR.
+ * quantScale2:f32,bf16 quantOffset2:" attentionOut:f16,bf16,i8.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnPromptFlashAttentionV3GetWorkspaceSize(const aclTensor *query, const
     aclTensor *key, const aclTensor *value, const aclTensor *pseShift, const aclTensor *attenMask, const

@@ -219,6 +219,9 @@ pub fn repeat_interleave(source: View, repeats: i64, dim: i64, out: View) -> Pla
     let mut wanted = source.dims.clone();
     wanted[axis] = wanted[axis].saturating_mul(times);
     shape(&out, &wanted)?;
+    if out.count() == 0 {
+        return Ok(Plan::nothing());
+    }
     let repeated = source.unsqueeze(axis + 1);
     let target = out.split(axis, length, times);
     moves(vec![(stretch(&repeated, &target.dims)?, target)])
@@ -228,6 +231,9 @@ pub fn repeat_interleave(source: View, repeats: i64, dim: i64, out: View) -> Pla
 pub fn repeat_elements(source: View, repeats: i64, out: View) -> Planned {
     let times = size(repeats, "repeats")?;
     shape(&out, &[source.count().saturating_mul(times)])?;
+    if out.count() == 0 {
+        return Ok(Plan::nothing());
+    }
     let mut dims = source.dims.clone();
     dims.push(times);
     let mut target = out;
@@ -235,9 +241,6 @@ pub fn repeat_elements(source: View, repeats: i64, out: View) -> Planned {
     for (axis, dim) in source.dims.iter().enumerate() {
         left /= (*dim).max(1);
         target = target.split(axis, *dim, left * times);
-    }
-    if target.count() == 0 {
-        return Ok(Plan::nothing());
     }
     moves(vec![(stretch(&source.unsqueeze(source.rank()), &dims)?, target)])
 }
