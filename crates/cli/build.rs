@@ -19,23 +19,32 @@ fn interposer() {
     let sources = sources.map(|entry| entry.expect("the interposer can be read").path());
     let mut sources: Vec<_> = sources.filter(|path| path.extension().is_some_and(|name| name == "c")).collect();
     sources.sort();
-    println!("cargo::rerun-if-env-changed=CC");
     let target = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("libsoftacl_interposer.so");
-    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let arguments =
-        ["-std=gnu11", "-O2", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden"];
-    let status = Command::new(&compiler).args(arguments).args(sources).arg("-o").arg(&target).arg("-ldl").status();
+    let compiler = compiler();
+    // Without inline versions of the functions that it defines, which the headers of some C libraries have.
+    let language = ["-std=gnu11", "-O2", "-fno-builtin", "-D__NO_INLINE__", "-Wall", "-Wextra", "-Werror"];
+    let library = ["-shared", "-fPIC", "-fvisibility=hidden", "-s"];
+    let status =
+        Command::new(&compiler).args(language).args(library).args(sources).arg("-o").arg(&target).arg("-ldl").status();
     assert!(status.is_ok_and(|status| status.success()), "{compiler} could not build the interposer");
+}
+
+/// Returns the C compiler for the target, from the variables that build tools set: a cross build names one per target.
+fn compiler() -> String {
+    let triple = env::var("TARGET").expect("cargo sets TARGET").replace('-', "_");
+    let variables = [format!("CC_{triple}"), "CC".to_owned()];
+    variables.iter().for_each(|name| println!("cargo::rerun-if-env-changed={name}"));
+    variables.iter().find_map(|name| env::var(name).ok()).unwrap_or_else(|| "cc".to_owned())
 }
 
 /// Writes the table of finding pages.
 fn pages() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    // A link to docs/findings, which a package of this crate contains as files.
+    let findings = Path::new(env!("CARGO_MANIFEST_DIR")).join("findings");
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={}", docs.display());
+    println!("cargo::rerun-if-changed={}", findings.display());
     let mut pages = Vec::new();
-    // A tree without the pages still builds; `explain` then prints the built-in help text.
-    for entry in fs::read_dir(docs.join("findings")).into_iter().flatten() {
+    for entry in fs::read_dir(findings).expect("the finding pages can be read") {
         let path = entry.expect("docs/findings can be read").path();
         let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
         if path.extension().is_some_and(|extension| extension == "md") {

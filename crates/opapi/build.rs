@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 use std::{env, fs, path::Path};
 
 const TYPES: [&str; 17] = [
-    "f32", "f16", "i8", "i32", "u8", "i16", "u16", "u32", "i64", "u64", "f64", "bool", "c64", "c128", "bf16", "i4", "c32",
+    "f32", "f16", "i8", "i32", "u8", "i16", "u16", "u32", "i64", "u64", "f64", "bool", "c64", "c128", "bf16", "i4",
+    "c32",
 ];
 const KEYWORDS: [&str; 6] = ["self", "type", "mod", "ref", "move", "where"];
 
@@ -162,9 +163,9 @@ fn read(body: &mut String, parameter: &Parameter<'_>, marks: Option<&str>, sets:
             "let {variable} = arguments.{maybe}tensor({variable}, \"{name}\", {role}, {types:#x}, {})?;",
             marked('~')
         ),
-        ("aclTensorList*", _) => format!(
-            "let {variable} = arguments.tensors({variable}, \"{name}\", {role}, {types:#x}, {optional})?;"
-        ),
+        ("aclTensorList*", _) => {
+            format!("let {variable} = arguments.tensors({variable}, \"{name}\", {role}, {types:#x}, {optional})?;")
+        }
         ("aclScalar*", _) if optional => format!("let {variable} = arguments.optional_scalar({variable})?;"),
         ("aclIntArray*", _) if optional => format!("let {variable} = arguments.optional_integers({variable})?;"),
         ("aclScalar*", _) => format!("let {variable} = arguments.scalar({variable}, \"{name}\")?;"),

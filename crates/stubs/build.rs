@@ -10,7 +10,6 @@ fn main() {
     for file in ["build.rs", "libraries.tsv", "symbols.tsv"] {
         println!("cargo::rerun-if-changed={file}");
     }
-    println!("cargo::rerun-if-env-changed=CC");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     // Only its name matters: the stubs are linked against it, and the loader resolves it to softacl's library.
     for needed in ["libascendcl.so", "libopapi.so"] {
@@ -86,10 +85,18 @@ fn source(library: &str, symbols: &[&Vec<String>]) -> String {
 fn compile(out: &Path, name: &str, source: &str, more: &[&str]) {
     let file = out.join(name).with_extension("c");
     fs::write(&file, source).expect("OUT_DIR can be written");
-    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let compiler = compiler();
     let mut command = Command::new(&compiler);
     command.args(["-shared", "-fPIC", "-O2", "-s", "-Wno-unused-function"]).arg(format!("-Wl,-soname,{name}"));
     command.arg("-o").arg(out.join(name)).arg(&file).args(more);
     let status = command.status().unwrap_or_else(|error| panic!("could not start {compiler}: {error}"));
     assert!(status.success(), "{command:?} ended with {status}");
+}
+
+/// Returns the C compiler for the target, from the variables that build tools set: a cross build names one per target.
+fn compiler() -> String {
+    let triple = env::var("TARGET").expect("cargo sets TARGET").replace('-', "_");
+    let variables = [format!("CC_{triple}"), "CC".to_owned()];
+    variables.iter().for_each(|name| println!("cargo::rerun-if-env-changed={name}"));
+    variables.iter().find_map(|name| env::var(name).ok()).unwrap_or_else(|| "cc".to_owned())
 }

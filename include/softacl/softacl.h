@@ -133,7 +133,7 @@ ACL_FUNC_VISIBILITY int softaclTellFindings(void);
  */
 ACL_FUNC_VISIBILITY size_t softaclFindings(char *text, size_t size);
 
-/** Version of softacl, for example "0.1.0". A constant string; do not free it. */
+/** Version of softacl, for example "0.2.0". A constant string; do not free it. */
 ACL_FUNC_VISIBILITY const char *softaclVersion(void);
 
 #ifdef __cplusplus

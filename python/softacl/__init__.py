@@ -11,7 +11,7 @@ import ctypes
 import os
 import sys
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -21,6 +21,11 @@ def _root() -> str:
     if os.path.isdir(os.path.join(_HERE, "lib64")):
         return _HERE
     return os.path.normpath(os.path.join(_HERE, "..", "..", ".."))
+
+
+def prefix() -> str:
+    """Returns the directory with bin, lib64, include and set_env.sh."""
+    return _root()
 
 
 def library_path() -> str:
@@ -69,6 +74,7 @@ __all__ = [
     "include_path",
     "library_path",
     "no_hidden_sync",
+    "prefix",
     "timeline",
 ]
 

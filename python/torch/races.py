@@ -29,6 +29,29 @@ elif case == "onload":
     if is_fixed:
         main.wait_stream(side)
     z = y + 1
+elif case == "training":
+    # The loader refills one pinned batch while the copy of the previous one may not have run.
+    model = torch.nn.Linear(64, 1).npu()
+    batch = torch.empty(64, 64, pin_memory=True)
+    copied = torch.npu.Event()
+    for step in range(3):
+        if is_fixed and step > 0:
+            copied.synchronize()
+        batch.fill_(step)
+        device = batch.to("npu", non_blocking=True)
+        copied.record()
+        model(device).sum().backward()
+elif case == "decode":
+    # A decode loop writes the blocks of a cache; a side stream offloads each block that is full.
+    cache = torch.zeros(4, 1 << 12, device="npu")
+    saved = torch.empty(4, 1 << 12, pin_memory=True)
+    torch.npu.synchronize()
+    for block in range(4):
+        cache[block].copy_(x[: 1 << 12] * block)
+        if is_fixed:
+            side.wait_stream(main)
+        with torch.npu.stream(side):
+            saved[block].copy_(cache[block], non_blocking=True)
 elif case == "reuse":
     y = torch.zeros_like(x)
     torch.npu.synchronize()

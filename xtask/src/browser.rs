@@ -29,7 +29,8 @@ pub fn test() -> Result<()> {
     Ok(())
 }
 
-fn find() -> Option<PathBuf> {
+/// Returns the first browser in the search path.
+pub fn find() -> Option<PathBuf> {
     let paths: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
     NAMES.iter().flat_map(|name| paths.iter().map(move |path| path.join(name))).find(|path| path.is_file())
 }

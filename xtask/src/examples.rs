@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Directory of the installation.
-fn prefix() -> PathBuf {
+pub fn prefix() -> PathBuf {
     workspace::target().join("install-check/softacl")
 }
 

@@ -2,24 +2,36 @@
 //!
 //! This module defines the command line. Each command has its own module.
 
+mod action;
 mod architecture;
 mod browser;
 mod conformance;
+mod crates;
+mod deb;
+mod documentation;
+mod documents;
 mod examples;
 mod failpoints;
 mod files;
 mod fuzzing;
 mod install;
+mod install_check;
 mod miri;
 mod mutate;
 mod operators;
 mod parallel;
+mod portable;
 mod python;
+mod release;
 mod sample_layouts;
+mod site;
 mod support;
 mod test;
+mod tools;
 mod torch;
 mod vocabulary;
+mod wheel;
+mod wheel_check;
 mod workspace;
 mod zoo;
 
@@ -40,11 +52,14 @@ struct Arguments {
 enum Command {
     /// Run all tests: format, lints, architecture, unit tests, loom, shuttle, conformance, zoo, Python, fuzzing, soak
     Test(test::Options),
-    /// Install a CANN-like tree: include, lib64, bin, set_env.sh, pkg-config and CMake files
+    /// Install a CANN-like tree: include, lib64, bin, share, set_env.sh, pkg-config and CMake files
     Install {
         /// Directory to install into
         #[arg(long, value_name = "DIR")]
         prefix: PathBuf,
+        /// Remove the files of an installation instead; other files in the directory stay
+        #[arg(long)]
+        uninstall: bool,
     },
     /// Run the C and C++ conformance programs
     Conformance(ConformanceArguments),
@@ -75,11 +90,29 @@ enum Command {
         #[arg(long, value_name = "TEXT")]
         filter: Option<String>,
     },
-    /// Build the Python wheel
+    /// Build the Python wheel, for this host
     Wheel {
         /// Directory to write the wheel into
         #[arg(long, value_name = "DIR", default_value = "target/wheels")]
         output: PathBuf,
+        /// Build for every distribution with glibc 2.28 or newer, and check the wheel as for a release
+        #[arg(long)]
+        manylinux: bool,
+    },
+    /// Build and check the Debian package
+    Deb {
+        /// Directory to write the package into
+        #[arg(long, value_name = "DIR", default_value = "target/packages")]
+        output: PathBuf,
+    },
+    /// Build everything that is published (wheel, tarball, Debian package, crates), check it, and write checksums
+    Release {
+        /// Directory to write to; files in it are removed first
+        #[arg(long, value_name = "DIR", default_value = "target/dist")]
+        output: PathBuf,
+        /// Leave the crates out, whose check builds everything once more
+        #[arg(long)]
+        skip_crates: bool,
     },
     /// Run random traffic on 8 threads and 200 streams and verify every byte
     Soak {
@@ -130,6 +163,14 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         seed: u64,
     },
+    /// Check links, quoted programs and translations of the documents, and run every command of the tutorial
+    Documents {
+        /// Draw the picture of the tutorial again instead
+        #[arg(long)]
+        write: bool,
+    },
+    /// Build the site from docs/, with search, into target/site
+    Site,
     /// Generate docs/support.md from the function manifest
     Support {
         /// Fail if the file is out of date
@@ -240,7 +281,8 @@ impl BuildArguments {
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Test(options) => test::run(&options),
-        Command::Install { prefix } => install::install(&prefix),
+        Command::Install { prefix, uninstall: true } => install::uninstall(&prefix),
+        Command::Install { prefix, .. } => install::install(&prefix),
         Command::Conformance(arguments) => run_conformance(arguments),
         Command::Failpoints { filter, points, max_points, part } => {
             let part = failpoints::part(&part)?;
@@ -248,7 +290,23 @@ fn main() -> Result<()> {
         }
         Command::Miri => miri::run(),
         Command::TestTorch { filter } => torch::test(filter.as_deref()),
-        Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
+        Command::Wheel { output, manylinux } => {
+            let wheel = if manylinux {
+                let wheel = wheel::build_portable(&portable::build()?, &output)?;
+                wheel_check::check(&wheel)?;
+                wheel
+            } else {
+                wheel::build(&output)?
+            };
+            println!("built {}", wheel.display());
+            Ok(())
+        }
+        Command::Deb { output } => {
+            let package = deb::build(&portable::build()?, &output)?;
+            println!("built {}", package.display());
+            deb::check(&package)
+        }
+        Command::Release { output, skip_crates } => release::run(&output, skip_crates),
         Command::Soak { seconds, hours, build } => {
             let seconds = hours.map_or(seconds, |hours| (hours * 3600.0) as u32);
             match build.build()? {
@@ -264,6 +322,9 @@ fn main() -> Result<()> {
         }
         Command::Schedules { scenarios, orders, seed } => fuzzing::schedules(scenarios, orders, seed),
         Command::Examples { seeds } => examples::check(seeds),
+        Command::Documents { write: true } => documents::write(),
+        Command::Documents { .. } => documents::check().and_then(|()| documents::run_tutorial()),
+        Command::Site => site::build().map(drop),
         Command::Support { check } => support::write(check),
         Command::Zoo { table: true, check, .. } => zoo::table(check),
         Command::Zoo { filter, without_checker, seeds, explore, sanitizer, .. } => {

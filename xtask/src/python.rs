@@ -1,54 +1,34 @@
-//! The Python module: installs it, builds the wheel, and runs the Python tests in a virtual environment.
+//! The Python module: installs it, and runs the Python tests in a virtual environment.
 
-use crate::files::{copy_tree, place};
-use crate::workspace;
+use crate::files::place;
+use crate::{wheel, workspace};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Interpreters that run the examples, if installed. The first one also runs the tests.
-const INTERPRETERS: [&str; 6] = ["python3", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13"];
+const INTERPRETERS: [&str; 7] =
+    ["python3", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
 
-/// Installs the module, its stubs and the package into a site-packages directory.
-pub fn stage_module(site: &Path) -> Result<()> {
-    workspace::run(workspace::cargo().args(["build", "--release", "--package", "softacl-python", "--locked"]))?;
-    place(&workspace::target().join("release/libacl.so"), &site.join("acl.abi3.so"), 0o755)?;
+/// Builds the module for this host.
+pub fn build_module() -> Result<()> {
+    workspace::run(workspace::cargo().args(["build", "--release", "--package", "softacl-python", "--locked"]))
+}
+
+/// Copies the module of a build, its stubs and the package into a site-packages directory.
+pub fn stage_module(site: &Path, built: &Path) -> Result<()> {
+    place(&built.join("libacl.so"), &site.join("acl.abi3.so"), 0o755)?;
     for package in ["acl-stubs", "softacl"] {
         copy_sources(&workspace::root().join("python").join(package), &site.join(package))?;
     }
     Ok(())
 }
 
-/// Builds the wheel, which includes the library and the headers. Returns its path.
-pub fn wheel(output: &Path) -> Result<PathBuf> {
-    let stage = workspace::target().join("wheel-stage");
-    if stage.exists() {
-        fs::remove_dir_all(&stage)?;
-    }
-    let built = workspace::build_library()?;
-    stage_module(&stage)?;
-    place(&built.join("libascendcl.so"), &stage.join("softacl/lib64/libascendcl.so"), 0o755)?;
-    // A wheel has no links: the other names of the library are files that need it.
-    for library in softacl_stubs::NAMES {
-        softacl_toolkit::write_file(&stage.join("softacl/lib64").join(library.name), library.bytes, 0o755)?;
-    }
-    place(&built.join("libopapi.so"), &stage.join("softacl/aclnn/lib64/libopapi.so"), 0o755)?;
-    for library in softacl_stubs::OPERATOR_NAMES {
-        softacl_toolkit::write_file(&stage.join("softacl/aclnn/lib64").join(library.name), library.bytes, 0o755)?;
-    }
-    copy_tree(&workspace::root().join("include"), &stage.join("softacl/include"))?;
-    let script = workspace::root().join("python/wheel.py");
-    let done = Command::new("python3").arg(script).arg("--stage").arg(&stage).arg("--output").arg(output).output();
-    let done = done.context("starting python3")?;
-    ensure!(done.status.success(), "building the wheel failed: {}", String::from_utf8_lossy(&done.stderr));
-    Ok(PathBuf::from(String::from_utf8(done.stdout)?.trim()))
-}
-
 /// Installs the wheel with pip into a virtual environment and runs the tests there. Then runs the examples on every
 /// interpreter of the host.
 pub fn test() -> Result<()> {
-    let wheel = wheel(&workspace::target().join("wheels"))?;
+    let wheel = wheel::build(&workspace::target().join("wheels"))?;
     let environment = environment()?;
     let python = environment.join("bin/python");
     pip(&python, &["--force-reinstall", "--no-deps", &wheel.display().to_string()])?;
@@ -60,7 +40,7 @@ pub fn test() -> Result<()> {
     workspace::run(&mut operators)?;
     let mut stubs = clean(&python);
     workspace::run(stubs.args(["-m", "mypy.stubtest", "acl"]).current_dir(&environment))?;
-    other_interpreters(&workspace::target().join("wheel-stage"))
+    other_interpreters(&workspace::target().join(wheel::STAGE))
 }
 
 /// Creates the virtual environment of the tests and installs their requirements.
@@ -75,7 +55,7 @@ fn environment() -> Result<PathBuf> {
     Ok(environment)
 }
 
-fn pip(python: &Path, arguments: &[&str]) -> Result<()> {
+pub fn pip(python: &Path, arguments: &[&str]) -> Result<()> {
     let options = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     workspace::run(Command::new(python).args(options).args(arguments))
 }
@@ -95,6 +75,21 @@ pub fn interpreter() -> Result<PathBuf> {
     let output = output.context("starting python3")?;
     ensure!(output.status.success(), "python3 failed: {}", String::from_utf8_lossy(&output.stderr));
     Ok(PathBuf::from(String::from_utf8(output.stdout)?))
+}
+
+/// Returns the versions of the interpreters that run the examples.
+pub fn versions() -> Vec<String> {
+    let script = "import sys; assert sys.version_info >= (3, 9); print('%d.%d' % sys.version_info[:2], end='')";
+    let version = |name: &String| {
+        let output = Command::new(name).args(["-c", script]).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let mut names: Vec<String> = INTERPRETERS.iter().map(|name| (*name).to_owned()).collect();
+    names.extend(pyenv_interpreters());
+    let mut found: Vec<String> = names.iter().filter_map(version).collect();
+    found.sort_by_key(|version| version.split('.').filter_map(|part| part.parse::<u32>().ok()).collect::<Vec<_>>());
+    found.dedup();
+    found
 }
 
 /// Runs the examples on every installed interpreter. One build of the module serves all versions.
@@ -122,7 +117,7 @@ fn other_interpreters(stage: &Path) -> Result<()> {
 }
 
 /// Returns the interpreters that pyenv installed. Its shims hide them.
-fn pyenv_interpreters() -> Vec<String> {
+pub fn pyenv_interpreters() -> Vec<String> {
     let root = std::env::var_os("PYENV_ROOT")
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".pyenv")));
@@ -138,7 +133,7 @@ fn pyenv_interpreters() -> Vec<String> {
 }
 
 /// Returns a command for an interpreter, without variables of the shell that affect it.
-fn clean(python: &Path) -> Command {
+pub fn clean(python: &Path) -> Command {
     let mut command = Command::new(python);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();

@@ -2,7 +2,8 @@
 
 use crate::conformance::{self, Observer, Sanitizer};
 use crate::{
-    architecture, browser, examples, failpoints, fuzzing, install, python, support, vocabulary, workspace, zoo,
+    action, architecture, browser, crates, documents, examples, failpoints, fuzzing, install_check, python, release,
+    support, tools, vocabulary, workspace, zoo,
 };
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -11,12 +12,18 @@ use std::time::Instant;
 
 type TestStep = (&'static str, fn() -> Result<()>);
 
+/// What a run of all steps takes on 2 cores, from an empty target directory; README.md says the same.
+const EXPECTED: &str = "less than half an hour on 2 idle cores, up to 6 GB in the target directory";
+
 const STEPS: &[TestStep] = &[
     ("format", || workspace::run(workspace::cargo().args(["fmt", "--all", "--check"]))),
     ("architecture", architecture::test),
     ("vocabulary", || vocabulary::run(None)),
     ("support table", || support::write(true)),
     ("zoo table", || zoo::table(true)),
+    ("documents", documents::check),
+    ("versions and crates", || release::check_versions().and_then(|()| crates::check())),
+    ("dependencies", dependencies),
     ("lints", || {
         workspace::run(workspace::cargo().args([
             "clippy",
@@ -29,6 +36,13 @@ const STEPS: &[TestStep] = &[
         ]))
     }),
     ("units and model", || workspace::run(workspace::cargo().args(["test", "--workspace", "--locked"]))),
+    ("documentation of the crates", || {
+        workspace::run(
+            workspace::cargo()
+                .args(["doc", "--locked", "--no-deps", "--package", "ascendcl", "--package", "ascendcl-sys"])
+                .env("RUSTDOCFLAGS", "-D warnings"),
+        )
+    }),
     ("report in a browser", browser::test),
     ("interleavings", interleavings),
     ("schedules", || fuzzing::schedules(40, 25, 0)),
@@ -38,12 +52,14 @@ const STEPS: &[TestStep] = &[
     ("conformance, ASan", || conform(Some(Sanitizer::Address), None)),
     ("conformance, TSan", || conform(Some(Sanitizer::Thread), None)),
     ("failure points", failure_points),
-    ("installation", install::check),
+    ("installation", install_check::check),
     ("python", python::test),
     ("examples", examples::run),
     ("examples, checked", || examples::check(3)),
     ("examples of clients", examples::clients),
     ("examples in Rust", rust_examples),
+    ("tutorial", documents::run_tutorial),
+    ("action", action::test),
     ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3, explore: false, sanitizer: None })),
     ("zoo orders", || {
         zoo::run(&zoo::Options { filter: None, checker: true, seeds: 0, explore: true, sanitizer: None })
@@ -101,11 +117,12 @@ pub fn run(options: &Options) -> Result<()> {
         steps.iter().for_each(|(name, _)| println!("{name}"));
         return Ok(());
     }
-    check_tools()?;
     let (count, started) = (steps.len(), Instant::now());
+    println!("{}: {}", plural(count), if count == STEPS.len() { EXPECTED } else { "a selection" });
+    tools::check()?;
     let mut results = Vec::new();
     for (index, (name, step)) in steps.into_iter().enumerate() {
-        println!("== {}/{count} {name} (after {:.0} s)", index + 1, started.elapsed().as_secs_f64());
+        println!("== step {} of {count}: {name} (after {})", index + 1, minutes(started.elapsed().as_secs_f64()));
         let start = Instant::now();
         let result = step().with_context(|| {
             format!("step {name:?} failed; to repeat only this step: cargo xtask test --only {name:?}")
@@ -121,20 +138,34 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let failed = results.iter().filter(|(_, verdict, _)| *verdict == "FAILED").count();
     for (name, verdict, seconds) in &results {
-        println!("{name:<22} {verdict} {seconds:>7.1} s");
+        println!("{name:<28} {verdict} {seconds:>7.1} s");
     }
-    println!("{:.1} s in all", started.elapsed().as_secs_f64());
+    println!("{} in all", minutes(started.elapsed().as_secs_f64()));
     println!("{} passed, {failed} failed", count - failed);
     ensure!(failed == 0, "{failed} of {count} steps failed");
     Ok(())
 }
 
-fn check_tools() -> Result<()> {
-    for tool in ["gcc", "g++"] {
-        let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
-        ensure!(found, "{tool} was not found; on Debian and Ubuntu: apt-get install gcc g++");
+fn plural(steps: usize) -> String {
+    if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") }
+}
+
+fn minutes(seconds: f64) -> String {
+    format!("{} min {:02} s", seconds as u64 / 60, seconds as u64 % 60)
+}
+
+/// Asks cargo-deny about licenses, sources and duplicates. It takes minutes to build, so it is not installed here.
+fn dependencies() -> Result<()> {
+    match tools::version(&["cargo", "deny", "--version"]) {
+        Some(version) => {
+            println!("{version}");
+            workspace::run(workspace::cargo().args(["deny", "--offline", "check", "bans", "licenses", "sources"]))
+        }
+        None => {
+            println!("skipped: cargo-deny is not installed (cargo install cargo-deny --locked); the workflow runs it");
+            Ok(())
+        }
     }
-    Ok(())
 }
 
 /// Runs all failure points of the program that must pass at each of them, and a sample of three other programs.

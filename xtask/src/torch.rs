@@ -18,15 +18,29 @@ const CHECKED_SCHEDULES: [&str; 4] = ["early", "late", "random:1", "random:2"];
 
 const TESTS: &str = "python/torch/suite.py";
 const COMPUTE: &str = "python/torch/compute.py";
+const OPERATORS: &str = "python/torch/npu_operators.py";
+const HABITS: &str = "python/torch/programs.py";
+const SWEEP: &str = "python/torch/sweep.py";
 const OFFLOAD: &str = "examples/clients/pytorch/kv_offload.py";
 const EXAMPLE: &str = "import torch, torch_npu; x = torch.arange(8.).to('npu'); print(x.cpu())";
 const EXAMPLE_OUTPUT: &str = "tensor([0., 1., 2., 3., 4., 5., 6., 7.])";
+
+/// The programs of `races.py`: a case, the finding that it must cause, and the calls that the report must locate.
+const RACES: [(&str, &str, &[&str]); 5] = [
+    ("offload", TWO_STREAMS, &["y = x * 2", "host.copy_(y, non_blocking=True)"]),
+    ("onload", TWO_STREAMS, &["y.copy_(host, non_blocking=True)", "z = y + 1"]),
+    ("reuse", TWO_STREAMS, &["again = torch.full_like(x, 3)"]),
+    ("decode", TWO_STREAMS, &["cache[block].copy_(x", "saved[block].copy_(cache[block]"]),
+    ("training", CHANGED_SOURCE, &["device = batch.to(", "batch.fill_(step)"]),
+];
+const TWO_STREAMS: &str = "PROVEN S1  two streams access the same bytes without an event path";
+const CHANGED_SOURCE: &str = "PROVEN H1  source changed between submit and execution";
 
 /// A part of the suite.
 type Part = fn(&Suite) -> Result<()>;
 
 /// The parts, by name.
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 8] = [
     ("example", Suite::check_example),
     ("suite", Suite::check_suite),
     ("checked", Suite::check_with_checker),
@@ -34,6 +48,7 @@ const PARTS: [(&str, Part); 7] = [
     ("segments", Suite::check_segments),
     ("reuse", Suite::check_reuse),
     ("races", Suite::check_races),
+    ("sweep", Suite::check_sweep),
 ];
 
 /// Creates the environment and runs the PyTorch tests: all parts, or those whose name contains `filter`.
@@ -66,7 +81,9 @@ impl Suite {
         for schedule in SCHEDULES {
             let options = ["--schedule", schedule];
             check_output(&self.run("run", &options, &[&path(TESTS)])?, 0, "tests passed")?;
-            check_output(&self.run("run", &options, &[&path(COMPUTE)])?, 0, "tests passed")?;
+            for tests in [COMPUTE, OPERATORS, HABITS] {
+                check_output(&self.run("run", &options, &[&path(tests)])?, 0, "tests passed")?;
+            }
             check_output(&self.run("run", &options, &[&path(OFFLOAD)])?, 0, "came back")?;
             println!("{schedule:<10} passed");
         }
@@ -76,9 +93,9 @@ impl Suite {
     fn check_with_checker(&self) -> Result<()> {
         for schedule in CHECKED_SCHEDULES {
             let options = ["--schedule", schedule];
-            check_output(&self.run("check", &options, &[&path(TESTS)])?, 0, "softacl check: 0 proven")?;
-            check_output(&self.run("check", &options, &[&path(COMPUTE)])?, 0, "softacl check: 0 proven")?;
-            check_output(&self.run("check", &options, &[&path(OFFLOAD)])?, 0, "softacl check: 0 proven")?;
+            for program in [TESTS, COMPUTE, OPERATORS, HABITS, OFFLOAD] {
+                check_output(&self.run("check", &options, &[&path(program)])?, 0, "softacl check: 0 proven")?;
+            }
             println!("{schedule:<10} checked, nothing proven");
         }
         Ok(())
@@ -112,14 +129,45 @@ impl Suite {
     }
 
     fn check_races(&self) -> Result<()> {
-        for case in ["offload", "onload", "reuse"] {
+        let source = fs::read_to_string(workspace::root().join("python/torch/races.py"))?;
+        for (case, finding, calls) in RACES {
             let races = path("python/torch/races.py");
             let found = self.run("check", &[], &[&races, case])?;
-            check_output(&found, 2, "PROVEN S1  two streams access the same bytes without an event path")?;
+            check_output(&found, 2, finding)?;
+            // The findings name the lines of the program, although a thread of torch_npu makes the calls.
+            for call in calls {
+                let line = source.lines().position(|line| line.contains(call)).context("a line of races.py")? + 1;
+                check_output(&found, 2, &format!("races.py:{line} in"))?;
+            }
             check_output(&self.run("check", &[], &[&races, case, "fixed"])?, 0, "softacl check: 0 proven")?;
             println!("{case}: the missing order is proven, and nothing with it");
         }
         Ok(())
+    }
+
+    /// The operators of PyTorch's OpInfo database against the CPU. Goes on where an interrupted run stopped; the files
+    /// of a build are kept in a directory of their own.
+    fn check_sweep(&self) -> Result<()> {
+        let output = workspace::target().join("torch-sweep").display().to_string();
+        let runs: &[(&str, &str, &[&str])] = &[
+            ("float32", "threads", &["--blocking"]),
+            ("float32", "late", &[]),
+            ("float32", "random:1", &[]),
+            ("float32", "random:2", &[]),
+            ("float32", "random:3", &[]),
+            ("bfloat16", "late", &[]),
+            ("float16", "late", &[]),
+            ("int64", "late", &[]),
+        ];
+        for (number_type, schedule, mode) in runs {
+            let mut words = vec![path(SWEEP), "run".into(), "--type".into(), (*number_type).into()];
+            words.extend(["--output".into(), output.clone()]);
+            words.extend(mode.iter().map(|word| (*word).to_owned()));
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            workspace::run(&mut self.command("run", &["--schedule", schedule], &words))?;
+        }
+        let mut table = clean_command(&self.python);
+        workspace::run(table.args([&path(SWEEP), "table", &output]))
     }
 
     fn command(&self, how: &str, options: &[&str], words: &[&str]) -> Command {

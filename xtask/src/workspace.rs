@@ -65,8 +65,7 @@ fn link(built: &str, directory: &Path, name: &str) -> Result<()> {
     {
         return Err(error).with_context(|| format!("replacing {}", library.display()));
     }
-    fs::hard_link(directory.join(built), &library)
-        .with_context(|| format!("creating {}", library.display()))
+    fs::hard_link(directory.join(built), &library).with_context(|| format!("creating {}", library.display()))
 }
 
 /// Returns the default options of the conformance runner for a library.

@@ -106,7 +106,8 @@ fn prepare(cases: &[Case], sanitizer: Option<Sanitizer>) -> Result<Paths> {
     let site = directory.join("site-packages");
     fs::create_dir_all(&site)?;
     if cases.iter().any(|case| case.language == Language::Python) {
-        python::stage_module(&site)?;
+        python::build_module()?;
+        python::stage_module(&site, &library)?;
     }
     if sanitizer.is_some() {
         // A sanitizer without effect must not be mistaken for a clean run.
@@ -123,7 +124,8 @@ pub fn prepare_with(library: PathBuf, directory: PathBuf) -> Result<Cases> {
     let all = case::all(&workspace::root().join("zoo"))?;
     let site = directory.join("site-packages");
     fs::create_dir_all(&site)?;
-    python::stage_module(&site)?;
+    python::build_module()?;
+    python::stage_module(&site, &workspace::target().join("release"))?;
     let (include, python) = (workspace::root().join("include"), python::interpreter()?);
     let binaries = directory.clone();
     let paths = Paths { library, include, site, python, binaries, directory, sanitizer: None, variable: None };

@@ -1,7 +1,7 @@
 //! The configuration of the process, from its environment. It is read once, on first use, so that a program can set
 //! the variables itself after it has loaded the library.
 
-use crate::faults;
+use crate::{faults, timing};
 use softacl_engine::{Config, Replay, Schedule};
 use softacl_profiles::{cann, profile};
 use std::io::Write;
@@ -108,6 +108,33 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "libraries with CPU versions of kernels (softacl/kernel.h), separated by colons",
     },
     Variable {
+        name: timing::TIMING,
+        default: "",
+        meaning: "`1` runs the program on a virtual clock with the figures of the chip (docs/timing.md): event times, \
+                  timeouts and queries are those of the model; with `report`, only the log is",
+    },
+    Variable {
+        name: timing::TIMING_LOG,
+        default: "",
+        meaning: "file for the log of the virtual clock, which `softacl run --timing` reads; %p is replaced by the \
+                  process id",
+    },
+    Variable {
+        name: timing::TIMING_FIGURES,
+        default: "the chip's",
+        meaning: "file of timing figures, for example one that `softacl calibrate` wrote",
+    },
+    Variable {
+        name: timing::KERNEL_TIMES,
+        default: "",
+        meaning: "times of kernels on the virtual clock, such as decode=350us,*=x0.1 (a tenth of the time here)",
+    },
+    Variable {
+        name: timing::HOST_SCALE,
+        default: "0",
+        meaning: "factor for the time that the program takes between calls, on the virtual clock",
+    },
+    Variable {
         name: "SOFTACL_TRACE",
         default: "",
         meaning: "trace file (see `softacl trace`); %p is replaced by the process id",
@@ -137,7 +164,14 @@ pub fn from_environment() -> Result<Config, String> {
     let cann = cann(var("SOFTACL_CANN").as_deref()).map_err(|e| format!("SOFTACL_CANN: {e}"))?;
     let count = device_count()?;
     let memory = size("SOFTACL_MEMORY")?.unwrap_or((profile.chip.memory_gib as usize) << 30);
+    let clock = timing::from_environment(&profile)?;
     let schedule = match var("SOFTACL_SCHEDULE") {
+        given if clock.is_some() => match given {
+            None => Schedule::Timed,
+            Some(_) => {
+                return Err("SOFTACL_TIMING and SOFTACL_SCHEDULE are both set; the clock is a schedule".to_owned());
+            }
+        },
         None if is_checker_enabled() => Schedule::Late,
         None => Schedule::Threads,
         Some(text) => text.parse().map_err(|e| format!("SOFTACL_SCHEDULE: {e}"))?,
@@ -154,6 +188,9 @@ pub fn from_environment() -> Result<Config, String> {
             cann.version
         );
     }
+    if is_checker_enabled() && clock.is_some() {
+        return Err("SOFTACL_CHECK and SOFTACL_TIMING are both set; a process is either checked or timed".to_owned());
+    }
     if is_checker_enabled() && trace_file().is_some() {
         return Err("SOFTACL_CHECK and SOFTACL_TRACE are both set; a process is either checked or traced".to_owned());
     }
@@ -167,6 +204,7 @@ pub fn from_environment() -> Result<Config, String> {
         host_memory: size("SOFTACL_HOST_MEMORY")?,
         schedule,
         replay,
+        timing: clock,
         progress_timeout: progress_timeout()?,
         strict_alignment: strict.align,
         strict_peer: strict.peer,
@@ -257,6 +295,11 @@ pub(crate) fn check_directory() -> Option<PathBuf> {
     var("SOFTACL_CHECK_DIR").map(PathBuf::from)
 }
 
+/// True if the environment enables the virtual clock.
+pub(crate) fn is_timed() -> bool {
+    var(timing::TIMING).is_some_and(|value| value != "0")
+}
+
 /// Returns the trace file, as given.
 pub(crate) fn trace_file() -> Option<String> {
     var("SOFTACL_TRACE")
@@ -281,7 +324,7 @@ pub(crate) fn logs_failures() -> bool {
 }
 
 /// Returns a variable if it is set and not empty.
-fn var(name: &str) -> Option<String> {
+pub(crate) fn var(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 

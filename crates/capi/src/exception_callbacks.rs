@@ -61,7 +61,7 @@ pub(crate) fn dispatch(machine: &Machine) {
     };
     IN_CALLBACK.set(true);
     // SAFETY: gettid has no preconditions.
-    let thread = unsafe { libc::gettid() } as u32;
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
     for exception in exceptions {
         let mut information = ExceptionInfo { mark: MARK, thread, exception };
         for callback in &callbacks {

@@ -44,6 +44,38 @@ pub extern "C" fn softaclNotePlace() {
     softacl_checker::save_frames();
 }
 
+/// Takes the Python frames of the calling thread, for a library whose own thread makes the call later. NULL without the
+/// checker or without Python.
+#[unsafe(no_mangle)]
+pub extern "C" fn softaclTakePlace() -> *mut c_void {
+    let place = crate::config::is_checker_enabled().then(softacl_checker::Place::take).flatten();
+    place.map_or(std::ptr::null_mut(), |place| Box::into_raw(Box::new(place)).cast())
+}
+
+/// Locates the calls of the calling thread at a place that another thread took, until `softaclLeavePlace`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn softaclEnterPlace(place: *const c_void) {
+    if !place.is_null() {
+        // SAFETY: the caller passes a place of `softaclTakePlace` that it has not released.
+        unsafe { &*place.cast::<softacl_checker::Place>() }.enter();
+    }
+}
+
+/// Ends the place that the calling thread has entered.
+#[unsafe(no_mangle)]
+pub extern "C" fn softaclLeavePlace() {
+    softacl_checker::Place::leave();
+}
+
+/// Releases a place. Called once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn softaclReleasePlace(place: *mut c_void) {
+    if !place.is_null() {
+        // SAFETY: the caller passes a place of `softaclTakePlace`, once.
+        drop(unsafe { Box::from_raw(place.cast::<softacl_checker::Place>()) });
+    }
+}
+
 /// Returns 1 if a stream is capturing, otherwise 0. Used by the module `acl`, which keeps what a captured callback needs.
 #[unsafe(no_mangle)]
 pub extern "C" fn softaclIsCapturing(stream: aclrtStream) -> i32 {

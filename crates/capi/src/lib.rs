@@ -20,6 +20,7 @@ mod message;
 mod object;
 mod process;
 mod sync_gate;
+mod timing;
 mod trace;
 pub mod unsupported;
 
@@ -80,3 +81,4 @@ mod watch;
 
 pub use config::{Strict, VARIABLES, Variable, device_count, from_environment, memory_size, strict};
 pub use faults::rules as fault_rules;
+pub use timing::{figures, kernel_times};

@@ -58,6 +58,10 @@ fn emit(machine: &Machine, mark: &Mark<'_>) {
     if let Some(observer) = machine.observer() {
         observer.marked(mark);
     }
+    // A phase of the timing model lasts until the next mark.
+    if let Mark::Point(text) | Mark::Opened { text, .. } = mark {
+        machine.begin_phase(text);
+    }
 }
 
 /// Opens a nested range of this thread.

@@ -31,7 +31,13 @@ pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
 /// Creates the file. One that stays empty belongs to a process that ended abnormally.
 fn open(limit: u64, path: &Path) -> io::Result<Tracer> {
     let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-    if is_log(path) { Tracer::with_file(limit, file) } else { Tracer::new(limit) }
+    let tracer = if is_log(path) { Tracer::with_file(limit, file) } else { Tracer::new(limit) }?;
+    Ok(if config::is_timed() { tracer.with_clock(virtual_ns) } else { tracer })
+}
+
+/// The time of the virtual clock, on the calling thread.
+fn virtual_ns() -> u64 {
+    machine_cell::fast().and_then(softacl_engine::Machine::virtual_ns).unwrap_or(0)
 }
 
 fn is_log(path: &Path) -> bool {

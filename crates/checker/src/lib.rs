@@ -75,5 +75,5 @@ mod waits;
 pub use checker::{Checker, NARRATED_CALL, RunInfo};
 pub use location::call_location;
 pub use look::Look;
-pub use python::save_frames;
+pub use python::{Place, save_frames};
 pub use status::picture as take_picture;

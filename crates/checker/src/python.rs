@@ -5,6 +5,9 @@
 //! before it does (`save_frames`). Other extensions do not: for a thread that has released the GIL, a helper thread
 //! takes it and reads the frames while the first thread waits, at most `FRAME_TIMEOUT`. The first thread must not
 //! take the GIL, because its holder may be waiting for this thread.
+//!
+//! A library that queues its calls takes the frames where the program calls it (`Place::take`), and its queue thread
+//! uses them while it makes the call (`Place::enter`).
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -16,6 +19,10 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of frames.
 const MAX_FRAMES: usize = 6;
+/// Maximum number of frames that are looked at.
+const MAX_DEPTH: usize = 64;
+/// Frames of these packages are left out: a program wants its own line, not that of `torch.nn.Module.__call__`.
+const LEFT_OUT: [&str; 3] = ["/site-packages/torch/", "/site-packages/torch_npu/", "/softacl/torch/"];
 /// Maximum time that a thread waits for its frames.
 const FRAME_TIMEOUT: Duration = Duration::from_millis(100);
 
@@ -37,19 +44,43 @@ struct SavedFrames {
     frames: Box<[Line]>,
     /// The call that the frames were saved for has not started.
     is_fresh: bool,
+    /// The frames are those of every call until the thread leaves the place.
+    is_place: bool,
+}
+
+/// Python frames of one thread, for the calls that another thread makes on its behalf.
+#[derive(Debug)]
+pub struct Place(Box<[Line]>);
+
+impl Place {
+    /// The frames of the calling thread. `None` if it runs no Python code.
+    pub fn take() -> Option<Place> {
+        Some(lines_outside_call()).filter(|frames| !frames.is_empty()).map(Place)
+    }
+
+    /// From here on, calls of this thread are located at this place.
+    pub fn enter(&self) {
+        let _ = SAVED
+            .try_with(|saved| saved.replace(SavedFrames { frames: self.0.clone(), is_fresh: false, is_place: true }));
+    }
+
+    /// Ends the place that this thread has entered.
+    pub fn leave() {
+        let _ = SAVED.try_with(|saved| saved.take());
+    }
 }
 
 /// Saves the Python frames of the calling thread for its next API call.
 pub fn save_frames() {
     // The thread-local value of an ending thread is already destroyed.
-    let _ = SAVED.try_with(|saved| saved.replace(SavedFrames { frames: frames(), is_fresh: true }));
+    let _ = SAVED.try_with(|saved| saved.replace(SavedFrames { frames: frames(), is_fresh: true, is_place: false }));
 }
 
 /// Records that the calling thread enters a call. Drops frames that were saved for an earlier one.
 pub(crate) fn enter() {
     let _ = SAVED.try_with(|saved| {
         let mut saved = saved.borrow_mut();
-        if !std::mem::take(&mut saved.is_fresh) && !saved.frames.is_empty() {
+        if !std::mem::take(&mut saved.is_fresh) && !saved.is_place && !saved.frames.is_empty() {
             saved.frames = Box::default();
         }
     });
@@ -239,20 +270,32 @@ impl Interpreter {
     /// The GIL is held, and `frame` is null or an owned reference, which this function releases.
     unsafe fn lines_from(&self, mut frame: *mut c_void) -> Box<[Line]> {
         let mut lines = Vec::new();
+        let mut innermost = None;
+        let mut depth = 0;
         // SAFETY: guaranteed by the caller; every new reference is released.
         unsafe {
-            while !frame.is_null() && lines.len() < MAX_FRAMES {
+            while !frame.is_null() && lines.len() < MAX_FRAMES && depth < MAX_DEPTH {
+                depth += 1;
                 let code = (self.code)(frame);
                 let line = (self.line)(frame).max(0) as u32;
                 let file = self.text_of(code, c"co_filename");
                 let function = self.text_of(code, c"co_name");
                 (self.decref)(code);
-                lines.push(Line { file, function, line });
+                let is_left_out = LEFT_OUT.iter().any(|package| file.contains(package));
+                let found = Line { file, function, line };
+                if !is_left_out {
+                    lines.push(found);
+                } else if innermost.is_none() {
+                    innermost = Some(found);
+                }
                 let back = (self.back)(frame);
                 (self.decref)(frame);
                 frame = back;
             }
             (self.decref)(frame);
+        }
+        if lines.is_empty() {
+            lines.extend(innermost);
         }
         lines.into()
     }

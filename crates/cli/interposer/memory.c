@@ -302,7 +302,7 @@ EXPORT int getentropy(void *buffer, size_t size)
     CALL(int, getentropy, (BYTES(buffer, size, WRITE)), buffer, size)
 }
 
-#if __GLIBC_PREREQ(2, 36)
+/* Since glibc 2.36. Defined always: a portable build may run on a newer one. */
 EXPORT void arc4random_buf(void *buffer, size_t size)
 {
     REAL(arc4random_buf)
@@ -310,7 +310,6 @@ EXPORT void arc4random_buf(void *buffer, size_t size)
     call(buffer, size);
     end_access(buffer, size, (ssize_t)size);
 }
-#endif
 
 EXPORT ssize_t getdents64(int file, void *buffer, size_t size)
 {

@@ -79,12 +79,11 @@ EXPORT int fexecve(int file, char *const arguments[], char *const environment[])
     START(fexecve, NULL, arguments, environment, file, arguments, environment)
 }
 
-#if __GLIBC_PREREQ(2, 34)
+/* Since glibc 2.34. Defined always: a portable build may run on a newer one. */
 EXPORT int execveat(int directory, const char *path, char *const arguments[], char *const environment[], int flags)
 {
     START(execveat, path, arguments, environment, directory, path, arguments, environment, flags)
 }
-#endif
 
 /* Collects the arguments of a call that lists them, up to NULL, as the C library does. */
 #define COLLECT                                                                                                        \

@@ -10,6 +10,13 @@
 #include <string.h>
 #include <strings.h>
 
+/* glibc 2.43 and newer also define these as macros that keep `const`. */
+#undef memchr
+#undef strchr
+#undef strpbrk
+#undef strrchr
+#undef strstr
+
 EXPORT size_t strlen(const char *text)
 {
     REAL(strlen)

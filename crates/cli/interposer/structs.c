@@ -96,14 +96,13 @@ EXPORT int epoll_pwait(int file, struct epoll_event *events, int count, int time
                   set)
 }
 
-#if __GLIBC_PREREQ(2, 35)
+/* Since glibc 2.35. Defined always: a portable build may run on a newer one. */
 EXPORT int epoll_pwait2(int file, struct epoll_event *events, int count, const struct timespec *timeout,
                         const sigset_t *set)
 {
     CALL_ADJUSTED(int, epoll_pwait2, result >= 0, (EVENTS, IN(timeout), SET(set, READ)), USED_EVENTS, file, events,
                   count, timeout, set)
 }
-#endif
 
 /* ---- clocks and timers ------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,7 @@
 //! `softacl chips`: lists the supported chips with their properties and the sources of those.
 
+mod figures;
+
 use crate::output;
 use anyhow::Result;
 use clap::Args;
@@ -16,6 +18,9 @@ pub struct Arguments {
     /// Write JSON to FILE (`-` for stdout)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Show timing figures with their sources, and how well they predict published measurements
+    #[arg(long)]
+    timing: bool,
 }
 
 pub fn main(arguments: &Arguments) -> Result<()> {
@@ -23,6 +28,9 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         Some(name) => vec![profile(Some(name), None)?.chip],
         None => chips().iter().collect(),
     };
+    if arguments.timing {
+        return figures::main(&chosen, arguments.json.as_deref());
+    }
     if let Some(path) = &arguments.json {
         let chips: Vec<Value> = chosen.iter().map(|chip| as_json(chip)).collect();
         return output::write_json(path, &chips);

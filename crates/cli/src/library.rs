@@ -1,5 +1,5 @@
 //! Finds the toolkit tree that programs use: that of the installation, or a private one that gives the libraries of a
-//! build their public names.
+//! build or a wheel their public names and the links between directories.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use ascendcl::raw::{self, Origin};
@@ -15,6 +15,9 @@ const LIBRARY: &str = "libascendcl.so";
 /// File name in a build. A crate cannot choose the name of its library.
 const BUILT: &str = "libascendcl_capi.so";
 
+/// Parts that only a complete installation has.
+const INSTALLED: [&str; 4] = ["set_env.sh", "lib64/libascendcl.so", "bin/npu-smi", "latest"];
+
 /// The operator interface.
 const OPERATORS: &str = "libopapi.so";
 
@@ -28,11 +31,12 @@ pub fn home() -> Result<PathBuf> {
     let program = env::current_exe().and_then(fs::canonicalize).context("could not find the path of this program")?;
     let directory = program.parent().unwrap_or(Path::new("/"));
     let installed = directory.join("..");
-    let is_installed = ["set_env.sh", "lib64/libascendcl.so", "bin/npu-smi"].iter().all(|p| installed.join(p).exists());
+    // A wheel has these files, too, but no links to directories, such as `latest`: it gets a private tree.
+    let is_installed = INSTALLED.iter().all(|part| installed.join(part).exists());
     if is_installed { Ok(fs::canonicalize(installed)?) } else { private_tree(&program, directory) }
 }
 
-/// Writes a tree with links to the files of a build.
+/// Writes a tree with links to the files of a build or of a wheel.
 fn private_tree(program: &Path, directory: &Path) -> Result<PathBuf> {
     let home = private_directory(program)?.join("toolkit");
     let write = || -> std::io::Result<()> {
@@ -41,19 +45,29 @@ fn private_tree(program: &Path, directory: &Path) -> Result<PathBuf> {
         for tool in ["softacl", NPU_SMI, HCCN_TOOL] {
             write_link(program, &home.join("bin").join(tool))?;
         }
-        let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
-        if let Ok(headers) = fs::canonicalize(headers) {
-            write_link(&headers, &home.join("include"))?;
+        // The package of a wheel is the directory above that of the program, and contains the headers.
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let package = directory.join("..");
+        let parts = [
+            ("include", [package.join("include"), sources.join("include")]),
+            ("python/site-packages/softacl", [package.clone(), sources.join("python/softacl")]),
+        ];
+        for (part, places) in parts {
+            let is_there = |path: &&PathBuf| path.join("acl/acl.h").is_file() || path.join("__init__.py").is_file();
+            if let Some(found) = places.iter().find(is_there) {
+                write_link(&fs::canonicalize(found)?, &home.join(part))?;
+            }
         }
-        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/softacl");
-        if let Ok(package) = fs::canonicalize(package) {
-            write_link(&package, &home.join("python/site-packages/softacl"))?;
+        let module = directory.join("../../acl.abi3.so");
+        if module.is_file() {
+            write_link(&fs::canonicalize(module)?, &home.join("python/site-packages/acl.abi3.so"))?;
         }
         Ok(())
     };
     write().with_context(|| format!("could not write the toolkit tree in {}", home.display()))?;
     write_link(&library(directory)?, &home.join(softacl_toolkit::LIBRARIES).join(LIBRARY))?;
-    let operators = [directory.join("deps").join(OPERATORS), directory.join(OPERATORS)];
+    let packaged = directory.join("..").join(softacl_toolkit::ACLNN_LIBRARIES);
+    let operators = [packaged, directory.join("deps"), directory.to_owned()].map(|place| place.join(OPERATORS));
     if let Some(built) = operators.iter().find(|path| path.is_file()) {
         write_link(built, &home.join(softacl_toolkit::ACLNN_LIBRARIES).join(OPERATORS))?;
     }
@@ -68,7 +82,10 @@ fn library(directory: &Path) -> Result<PathBuf> {
         Some(found) => Ok(fs::canonicalize(found)?),
         None => {
             let tried = candidates.map(|path| path.display().to_string()).join(", ");
-            bail!("{LIBRARY} was not found; tried {tried}")
+            bail!(
+                "{LIBRARY} was not found; tried {tried}; `cargo install` builds the command only: \
+                 `pip install softacl` or a package of the release has both"
+            )
         }
     }
 }

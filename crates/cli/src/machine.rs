@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[derive(Args, Debug, Default)]
+#[derive(Args, Debug, Default, Clone)]
 #[command(next_help_heading = "Machine options")]
 pub struct MachineOptions {
     /// Chip family (Ascend310P) or full SoC name (Ascend910B3); see `softacl chips`
@@ -80,6 +80,17 @@ impl MachineOptions {
             command.env("SOFTACL_LOG", "1");
         }
         Ok(command)
+    }
+
+    /// The chip that the options name.
+    pub fn soc(&self) -> Option<&str> {
+        self.soc.as_deref()
+    }
+
+    /// The same options for each chip in the comma list of `--soc`.
+    pub fn by_soc(&self) -> Vec<MachineOptions> {
+        let Some(list) = &self.soc else { return vec![self.clone()] };
+        list.split(',').map(|soc| MachineOptions { soc: Some(soc.trim().to_owned()), ..self.clone() }).collect()
     }
 
     /// Returns the CANN version and the number of devices that the program will find.

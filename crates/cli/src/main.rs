@@ -1,6 +1,7 @@
 //! The softacl command line. Each subcommand has its own module.
 
 mod bench;
+mod calibrate;
 mod check;
 mod chips;
 mod demo;
@@ -16,8 +17,10 @@ mod permutation;
 mod run;
 mod signals;
 mod status;
+mod timing;
 mod trace;
 mod units;
+mod what_if;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -42,6 +45,8 @@ const EXAMPLES: &str = "Examples:
   softacl check -- ./app                           detect misuse of asynchronous copies
   softacl status                                   list running programs, and who waits for whom
   softacl trace -- ./app                           record a timeline of threads and streams
+  softacl run --timing -- ./app                    estimate the time on the chip, with intervals
+  softacl what-if --soc Ascend910B,Ascend910C -- ./app    compare chips
   softacl bench --quick                            compare the speed on this host with memcpy
   softacl explain 107003                           explain an error code";
 
@@ -50,6 +55,8 @@ enum Command {
     Run(run::Arguments),
     Check(check::Arguments),
     Trace(trace::Arguments),
+    WhatIf(what_if::Arguments),
+    Calibrate(calibrate::Arguments),
     Status(status::Arguments),
     Explain(explain::Arguments),
     Chips(chips::Arguments),
@@ -106,9 +113,11 @@ fn main() -> ExitCode {
     };
     let done = |()| ExitCode::SUCCESS;
     let result = match arguments.command {
-        Command::Run(arguments) => run::main(&arguments).map(done),
+        Command::Run(arguments) => run::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),
         Command::Trace(arguments) => trace::main(&arguments),
+        Command::Calibrate(arguments) => calibrate::main(&arguments).map(done),
+        Command::WhatIf(arguments) => what_if::main(&arguments).map(done),
         Command::Status(arguments) => status::main(&arguments).map(done),
         Command::Explain(arguments) => explain::main(&arguments).map(done),
         Command::Chips(arguments) => chips::main(&arguments).map(done),

@@ -68,6 +68,7 @@ pub use {
     },
     event::{EventKind, calls::EventStatus},
     exception::{Exception, Exceptions},
+    executor::clock::{KernelTime, Timing},
     executor::decisions::Replay,
     graph::{
         CaptureMode, CaptureStatus, Comparison, ConditionCell, ConditionKind, EntryKind, EntryParameters, Graph,

@@ -7,6 +7,7 @@ use crate::context::{Context, Device};
 use crate::event::Event;
 use crate::exception::Exceptions;
 use crate::executor::Executor;
+use crate::executor::clock::Timing;
 use crate::executor::decisions::Replay;
 use crate::executor::external_waits::ExternalWaits;
 use crate::executor::spans::SpanPool;
@@ -58,6 +59,8 @@ pub struct Config {
     pub injection: Option<Arc<Injection>>,
     /// The order of [`Schedule::Replay`].
     pub replay: Option<Arc<Replay>>,
+    /// The virtual clock of [`Schedule::Timed`].
+    pub timing: Option<Timing>,
 }
 
 impl Default for Config {
@@ -76,6 +79,7 @@ impl Default for Config {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             injection: None,
             replay: None,
+            timing: None,
         }
     }
 }
@@ -163,6 +167,7 @@ impl Machine {
                 config.progress_timeout,
                 config.cores,
                 config.replay.as_ref(),
+                config.timing.as_ref().map(|timing| (timing, config.profile.soc.as_str())),
             ))),
         };
         softacl_memory::bytes::prepare();
@@ -355,10 +360,10 @@ impl Machine {
         self.reasons.is_empty()
     }
 
-    /// True if an observer or fault rules must process every call.
+    /// True if an observer, fault rules or a virtual clock must process every call.
     #[inline]
     pub fn has_hooks(&self) -> bool {
-        self.reasons.has_either(Reason::Observer, Reason::FaultRules)
+        self.reasons.has_any([Reason::Observer, Reason::FaultRules, Reason::VirtualClock])
     }
 
     /// Names of the reasons that close the fast path, for messages. Empty while it is open.
@@ -371,8 +376,13 @@ impl Machine {
     }
 
     /// Nanoseconds since the machine was created.
-    pub(crate) fn now_ns(&self) -> u64 {
+    pub(crate) fn real_ns(&self) -> u64 {
         self.started.elapsed().as_nanos() as u64
+    }
+
+    /// When the machine was created.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
     }
 }
 
@@ -386,6 +396,7 @@ fn permanent_reasons(
     let conditions = [
         (Reason::Schedule, config.schedule != Schedule::Threads),
         (Reason::Observer, observer.is_some()),
+        (Reason::VirtualClock, config.timing.is_some()),
         (Reason::PageGuard, observer.is_some_and(Observer::guards)),
         (Reason::FaultRules, config.injection.is_some()),
         (Reason::StrictAlignment, config.strict_alignment && config.cann.copy_alignment > 1),

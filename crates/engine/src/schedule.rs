@@ -19,6 +19,8 @@ pub enum Schedule {
     Random(u64),
     /// In the order of a file. [`Order`](crate::order::Order) is its contents.
     Replay,
+    /// When a virtual clock has come to them. [`Timing`](crate::Timing) configures the clock.
+    Timed,
 }
 
 impl FromStr for Schedule {
@@ -47,6 +49,7 @@ impl fmt::Display for Schedule {
             Schedule::Late => f.write_str("late"),
             Schedule::Random(seed) => write!(f, "random:{seed}"),
             Schedule::Replay => f.write_str("replay"),
+            Schedule::Timed => f.write_str("timed"),
         }
     }
 }

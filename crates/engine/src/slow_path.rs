@@ -18,6 +18,8 @@ pub(crate) enum Reason {
     Schedule,
     /// An observer is attached.
     Observer,
+    /// A virtual clock counts the time of calls.
+    VirtualClock,
     /// The observer protects pages.
     PageGuard,
     /// Fault rules are installed.
@@ -39,9 +41,10 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    const ALL: [Reason; 11] = [
+    const ALL: [Reason; 12] = [
         Reason::Schedule,
         Reason::Observer,
+        Reason::VirtualClock,
         Reason::PageGuard,
         Reason::FaultRules,
         Reason::StrictAlignment,
@@ -61,6 +64,7 @@ impl Reason {
         match self {
             Reason::Schedule => "a schedule",
             Reason::Observer => "an observer",
+            Reason::VirtualClock => "a virtual clock",
             Reason::PageGuard => "protected pages",
             Reason::FaultRules => "fault rules",
             Reason::StrictAlignment => "strict alignment",
@@ -100,6 +104,12 @@ impl Reasons {
     #[inline]
     pub(crate) fn has_either(&self, one: Reason, other: Reason) -> bool {
         self.bits.load(Ordering::Acquire) & (one.bit() | other.bit()) != 0
+    }
+
+    /// True if at least one of these reasons is held.
+    #[inline]
+    pub(crate) fn has_any<const N: usize>(&self, reasons: [Reason; N]) -> bool {
+        self.bits.load(Ordering::Acquire) & reasons.iter().fold(0, |bits, reason| bits | reason.bit()) != 0
     }
 
     /// Holds a reason until the guard is dropped.

@@ -102,13 +102,7 @@ pub unsafe extern "C" fn aclDestroyAclOpExecutor(executor: *mut c_void) -> Statu
 }
 
 /// Replaces the address of one tensor.
-fn set_single(
-    executor: usize,
-    side: Side,
-    index: usize,
-    tensor: usize,
-    address: *mut c_void,
-) -> Result<(), Failure> {
+fn set_single(executor: usize, side: Side, index: usize, tensor: usize, address: *mut c_void) -> Result<(), Failure> {
     if executor == 0 {
         return Err(Failure::NullExecutor("executor"));
     }
@@ -151,9 +145,7 @@ fn set_member(
             .slots
             .iter_mut()
             .find(|slot| side.has(slot) && Some(slot.argument) == wanted && slot.member == Some(member))
-            .ok_or_else(|| {
-                Failure::Invalid(format!("{operator} has no list at {argument} with a member {member}"))
-            })?;
+            .ok_or_else(|| Failure::Invalid(format!("{operator} has no list at {argument} with a member {member}")))?;
         set(slot, address, || format!("member {member} of list {argument} of {operator}"))
     })
 }

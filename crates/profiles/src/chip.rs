@@ -1,6 +1,7 @@
 //! Chips: one TOML file per product family, and their selection by name.
 
 use crate::ProfileError;
+use crate::figure::Figures;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -166,6 +167,9 @@ pub struct Chip {
     pub sources: BTreeMap<String, String>,
     #[serde(default)]
     pub links: Vec<Link>,
+    /// What operations take on this chip, as far as it is known. A file of its own.
+    #[serde(skip)]
+    pub timing: Figures,
 }
 
 impl Chip {
@@ -187,15 +191,18 @@ pub struct Profile {
 
 static CHIPS: LazyLock<Vec<Chip>> = LazyLock::new(|| {
     [
-        include_str!("../chips/ascend910b.toml"),
-        include_str!("../chips/ascend910c.toml"),
-        include_str!("../chips/ascend950.toml"),
-        include_str!("../chips/ascend310p.toml"),
-        include_str!("../chips/ascend310b.toml"),
-        include_str!("../chips/ascend910a.toml"),
+        (include_str!("../chips/ascend910b.toml"), include_str!("../timing/ascend910b.toml")),
+        (include_str!("../chips/ascend910c.toml"), include_str!("../timing/ascend910c.toml")),
+        (include_str!("../chips/ascend950.toml"), ""),
+        (include_str!("../chips/ascend310p.toml"), ""),
+        (include_str!("../chips/ascend310b.toml"), ""),
+        (include_str!("../chips/ascend910a.toml"), ""),
     ]
     .iter()
-    .map(|text| toml::from_str(text).expect("the chip files are valid"))
+    .map(|(chip, figures)| Chip {
+        timing: Figures::parse(figures).expect("the files of figures are valid"),
+        ..toml::from_str(chip).expect("the chip files are valid")
+    })
     .collect()
 });
 

@@ -6,11 +6,14 @@
 
 mod cann;
 mod chip;
+mod figure;
 
 pub use cann::{AsyncHostToHost, Cann, Products, ZeroCount, cann, cann_versions};
 pub use chip::{
     Chip, CopyTraits, Cores, DeviceLink, Features, Form, Limits, Link, MemoryType, PeerTraits, Profile, chips, profile,
 };
+
+pub use figure::{Figure, FigureName, Figures, Quality, Unit};
 
 /// Reason why no profile matches. The message contains the given name and the known ones.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -21,4 +24,6 @@ pub enum ProfileError {
     UnknownForm { family: String, form: String, known: String },
     #[error("unknown CANN version {given:?}; known: {known}")]
     UnknownCann { given: String, known: String },
+    #[error("figures: {why}")]
+    Figure { why: String },
 }

@@ -3,17 +3,25 @@
 //! A failing seed is printed with the smallest program that still fails; add it to `seeds.txt`, whose seeds are always
 //! run. `SOFTACL_TEST_PROGRAMS` sets the number of further seeds.
 
-use softacl_engine::{Config, Machine, Schedule};
+use softacl_engine::{Config, Machine, Schedule, Timing};
 use softacl_profiles::profile;
 use softacl_testkit::shrink::shrink;
 use softacl_testkit::{Program, run};
+use softacl_timing::{Bound, Costs};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 const LENGTH: usize = 120;
 
 fn machine(schedule: Schedule, soc: &str) -> Arc<Machine> {
     let profile = profile(Some(soc), None).unwrap();
-    Machine::new(Config { profile, memory: 256 << 20, schedule, cores: 3, ..Config::default() }).unwrap()
+    let timing = (schedule == Schedule::Timed).then(|| Timing {
+        costs: Costs::of(profile.chip, Bound::Expected),
+        is_visible: true,
+        host_scale: 0.0,
+        kernels: HashMap::new(),
+    });
+    Machine::new(Config { profile, memory: 256 << 20, schedule, cores: 3, timing, ..Config::default() }).unwrap()
 }
 
 fn programs() -> u64 {
@@ -64,6 +72,11 @@ fn programs_agree_on_schedule_early() {
 #[test]
 fn programs_agree_on_schedule_late() {
     agree(|_| Schedule::Late);
+}
+
+#[test]
+fn programs_agree_on_a_virtual_clock() {
+    agree(|_| Schedule::Timed);
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub(crate) struct Log {
     /// Set with the first dropped event. Nothing is stored after it: the timeline then ends early but has no holes.
     is_full: AtomicBool,
     next_text: AtomicU32,
+    /// Where times come from, if not from the clock of the host.
+    clock: Option<fn() -> u64>,
 }
 
 thread_local! {
@@ -102,11 +104,20 @@ impl Log {
             granted: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
             next_text: AtomicU32::new(0),
+            clock: None,
         })
     }
 
-    /// Time since the log was created, in ns.
+    /// Takes times from a virtual clock, in ns since the start of the program.
+    pub(crate) fn set_clock(&mut self, clock: fn() -> u64) {
+        self.clock = Some(clock);
+    }
+
+    /// Time since the log was created, in ns, or the time of its virtual clock.
     pub(crate) fn now(&self) -> u64 {
+        if let Some(clock) = self.clock {
+            return clock();
+        }
         let elapsed = self.start.elapsed();
         elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos())
     }
@@ -263,7 +274,7 @@ fn writer() -> Writer {
     // SAFETY: writes at most 16 bytes, with a zero at the end.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     // SAFETY: has no conditions, and cannot fail.
-    let thread_id = unsafe { libc::gettid() }.cast_unsigned();
+    let thread_id = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
     Writer { thread: THREAD.get(), thread_id, name }
 }
 

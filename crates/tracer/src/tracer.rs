@@ -51,6 +51,13 @@ impl Tracer {
         Tracer::with_log(Log::new(limit, Some(file))?)
     }
 
+    /// Takes times from a virtual clock, in ns since the start of the program.
+    #[must_use]
+    pub fn with_clock(mut self, clock: fn() -> u64) -> Tracer {
+        self.log.set_clock(clock);
+        self
+    }
+
     fn with_log(log: Log) -> io::Result<Tracer> {
         Ok(Tracer {
             log,

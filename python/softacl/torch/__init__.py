@@ -7,11 +7,11 @@ torch_npu. It compiles a C++ extension once. README.md in this directory says ho
 import ctypes
 import os
 import sys
-from typing import List
+from typing import Any, Callable, List
 
 from softacl.torch import extension
 
-__all__ = ["load", "operators"]
+__all__ = ["load", "operators", "register"]
 
 _library = None
 
@@ -42,14 +42,35 @@ def load() -> None:
         raise RuntimeError(f"softacl: registering the kernels for PyTorch failed: {error.decode()}")
     library.softacl_torch_operators.restype = ctypes.c_char_p
     _library = library
+    from softacl.torch import references  # noqa: F401  (registers the operators that are written in Python)
+
+
+def register(name: str, function: Callable[..., Any]) -> None:
+    """Computes an operator of the device "npu" by a Python function, composed of operators of PyTorch.
+
+        softacl.torch.register("mine::scale", lambda x, factor: x * factor)
+
+    The function receives arguments by the names of the schema. It runs at the call, on tensors of the device, and
+    must not read values; registration.py says why.
+    """
+    load()
+    from softacl.torch import registration
+
+    registration.register(name, function)
 
 
 def operators(kind: str) -> List[str]:
-    """Returns the names of operators: those `computed` here, `composed` of others, `refused`, or `waiting` for
-    their result."""
+    """Returns the names of operators: those `computed` here, `composed` of others, `refused`, `waiting` for their
+    result, or `registered` as Python functions."""
     load()
+    from softacl.torch import registration
+
+    registered = registration.registered()
+    if kind == "registered":
+        return registered
     index = ["computed", "composed", "refused", "waiting"].index(kind)
-    return _library.softacl_torch_operators(index).decode().split()
+    names = _library.softacl_torch_operators(index).decode().split()
+    return [name for name in names if name not in registered]
 
 
 def _is_softacl() -> bool:

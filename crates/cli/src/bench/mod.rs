@@ -2,7 +2,7 @@
 //! Cases and their targets are data in `suite`.
 
 mod allocation;
-mod c_api;
+pub mod c_api;
 mod call;
 mod case;
 mod checked;

@@ -10,6 +10,7 @@ mod tables;
 mod text;
 
 use crate::machine::{self, MachineOptions};
+use crate::timing::{self, ClockOptions};
 use crate::{output, signals};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -45,6 +46,11 @@ pub struct Arguments {
     /// When queued tasks execute: threads, early, late or random:SEED [default: threads]
     #[arg(long)]
     schedule: Option<String>,
+    /// Draw the timeline of a virtual clock with the published figures of the chip (docs/timing.md)
+    #[arg(long, conflicts_with = "schedule")]
+    timing: bool,
+    #[command(flatten)]
+    clock: ClockOptions,
     #[command(flatten)]
     machine: MachineOptions,
 }
@@ -78,6 +84,10 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         command.env("SOFTACL_SCHEDULE", schedule);
     }
     command.env("SOFTACL_TRACE", directory.path().join("%p.log")).env_remove("SOFTACL_CHECK");
+    if arguments.timing {
+        arguments.clock.chip(arguments.machine.soc())?;
+        arguments.clock.apply(&mut command, "1", directory.path())?;
+    }
     // The next program must be able to read a report on standard output.
     if paths.iter().any(|path| output::is_stdout(path)) {
         command.stdout(output::stderr()?);
@@ -96,6 +106,9 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         let program = arguments.machine.line().join(" ");
         file.write_all(page::render(&program, &summaries, &notes).as_bytes()).with_context(|| write_error(path))?;
     }
+    if arguments.timing {
+        timing::print(&arguments.clock.reports(directory.path(), &timing::BATCH_SIZES)?);
+    }
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
@@ -106,6 +119,9 @@ fn convert(directory: &Path, file: File, path: &Path) -> Result<(Vec<Summary>, V
     let mut logs = Vec::new();
     for entry in fs::read_dir(directory)? {
         let log = entry?.path();
+        if log.extension().is_none_or(|extension| extension != "log") {
+            continue;
+        }
         let process = log.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
         logs.extend(process.map(|process| (process, log)));
     }

@@ -9,7 +9,6 @@ use crate::observer::{Object, Origin};
 use crate::slow_path::Reason;
 use crate::stream::StreamOptions;
 use crate::stream::calls::check_not_capturing;
-use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
 use softacl_profiles::{Form, Profile};
 use softacl_sync::facade::{Ordering, lock};
@@ -146,7 +145,7 @@ impl Caller<'_> {
     pub fn synchronize_device(&self, timeout_ms: i32) -> Result<()> {
         let (_, context) = self.context()?;
         let streams = lock(&context.state).streams.clone();
-        let deadline = deadline(timeout_ms);
+        let deadline = self.machine.deadline(timeout_ms);
         let (mut first, mut points) = (None, Vec::new());
         for key in streams {
             let Some(stream) = self.machine.streams.get(key) else { continue };
@@ -182,7 +181,7 @@ impl Caller<'_> {
     pub fn abort_device_tasks(&self, device: i64, timeout_ms: i32) -> Result<()> {
         let aborted = self.machine.device(device)?;
         let _aborting = self.machine.reasons.hold_for(&aborted.reasons, Reason::Aborting);
-        let deadline = deadline(timeout_ms);
+        let deadline = self.machine.deadline(timeout_ms);
         self.machine.invalidate_captures_of(device as u32);
         let mut result = Ok(());
         for (key, stream) in self.machine.streams.live() {

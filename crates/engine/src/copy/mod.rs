@@ -143,6 +143,9 @@ impl<'a> Caller<'a> {
             return fail(self.machine.other_context("stream", at.stream, at.context));
         }
         BLOCKED.set(BLOCKED.get() + 1);
+        if let Some(clock) = self.machine.clock() {
+            clock.begin_stall();
+        }
         if self.machine.observer().is_none() {
             return self.drain(at.key, at.stream, -1);
         }

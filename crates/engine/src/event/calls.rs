@@ -261,9 +261,11 @@ impl Caller<'_> {
         // The record is read and the wait registered under one lock: a record in between would not resolve the wait.
         let mut state = lock(&event.state);
         match (state.record, kind) {
-            // There is nothing to wait for. An observer still receives a wait, because it needs the order.
+            // There is nothing to wait for. An observer and a virtual clock still receive a wait, because they need the
+            // order.
             (Some(point), _)
                 if self.machine.observer().is_none()
+                    && self.machine.clock().is_none()
                     && self.machine.streams.slot(point.stream).tasks.completion.done() >= point.sequence =>
             {
                 Ok(None)
@@ -310,10 +312,9 @@ impl Caller<'_> {
         };
         if let Some(counters) = shared {
             let record = counters.latest_record();
-            let deadline = deadline(timeout_ms);
             let reached = match own.filter(|(number, _)| *number == record) {
-                Some((_, point)) => self.machine.wait(point, deadline),
-                None => self.machine.wait_for_foreign_record(&counters, record, deadline),
+                Some((_, point)) => self.machine.wait(point, self.machine.deadline(timeout_ms)),
+                None => self.machine.wait_for_foreign_record(&counters, record, deadline(timeout_ms)),
             };
             if reached {
                 self.machine.emit_foreign_record();
@@ -321,7 +322,7 @@ impl Caller<'_> {
             return if reached { Ok(()) } else { fail(Error::EventTimeout(timeout_ms)) };
         }
         let Some(point) = lock(&event.state).record else { return Ok(()) };
-        if !self.machine.wait(point, deadline(timeout_ms)) {
+        if !self.machine.wait(point, self.machine.deadline(timeout_ms)) {
             return fail(Error::EventTimeout(timeout_ms));
         }
         self.machine.trim_after_wait();

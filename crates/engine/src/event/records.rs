@@ -1,6 +1,7 @@
 //! Records: where an event was recorded, when that point was reached, and which waits it resolves.
 
 use crate::event::Event;
+use crate::executor::clock::VirtualClock;
 use crate::keys::{ContextKey, EventKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::task::{Control, Wait, Waited};
@@ -13,7 +14,7 @@ impl Machine {
     pub(crate) fn mark_reached(&self, key: EventKey, generation: u64) {
         let mut state = lock(&self.events.slot(key).state);
         if state.key == Some(key) && state.generation == generation {
-            state.reached_ns = Some(self.now_ns());
+            state.reached_ns = Some(self.visible_clock().map_or_else(|| self.real_ns(), VirtualClock::now));
         }
         let graph_event = state.graph_event.clone().filter(|_| state.key == Some(key));
         drop(state);

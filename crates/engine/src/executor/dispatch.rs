@@ -39,8 +39,9 @@ impl Machine {
     /// `emit_waited` afterwards.
     pub(crate) fn wait_unobserved(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let stream = self.streams.slot(point.stream);
-        // Under a replayed order every wait is a decision, even if there is nothing left to wait for.
-        let is_decided = matches!(&self.executor, Executor::Stepped(stepper) if stepper.replayed.is_some());
+        // Under a replayed order every wait is a decision, and on a virtual clock it takes time, even if there is
+        // nothing left to wait for.
+        let is_decided = matches!(&self.executor, Executor::Stepped(stepper) if stepper.replayed.is_some() || stepper.clock.is_some());
         let reached = (stream.tasks.completion.done() >= point.sequence && !is_decided) || {
             let _guard = self.fault_guard();
             match &self.executor {

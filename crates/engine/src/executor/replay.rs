@@ -215,6 +215,9 @@ impl Replayed {
 impl Stepper {
     /// Records a task that is about to be queued.
     pub(crate) fn record_submitted(&self, machine: &Machine, point: StreamPoint, task: &Task) {
+        if let Some(clock) = &self.clock {
+            clock.submitted(&machine.memory, point, machine.streams.slot(point.stream).device(), task);
+        }
         if let (Some(replayed), Some(step)) = (&self.replayed, step(point)) {
             lock(&replayed.decisions).submitted(step, &machine.footprint(task));
         }

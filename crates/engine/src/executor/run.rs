@@ -65,7 +65,7 @@ pub(crate) enum TaskOutcome {
 }
 
 /// What happened to a claimed task.
-enum Claimed {
+pub(super) enum Claimed {
     /// It ended, or was dropped while it ran.
     Finished,
     /// A host function holds the claim.
@@ -124,7 +124,7 @@ impl Machine {
     /// Claims the front of a stream. Returns its task and number, with the lane still locked, or why nothing was
     /// claimed.
     #[inline]
-    fn claim<'a>(
+    pub(super) fn claim<'a>(
         &self,
         key: StreamKey,
         stream: &'a Stream,
@@ -151,7 +151,7 @@ impl Machine {
     }
 
     /// Executes a claimed task that is not a copy.
-    fn run_task(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Claimed {
+    pub(super) fn run_task(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Claimed {
         let name = task.name();
         match self.execute(key, stream, sequence, task) {
             TaskOutcome::Held => return Claimed::Held,
@@ -207,6 +207,7 @@ impl Machine {
     /// Finishes a task whose host function has returned, and lets the stream continue.
     pub(crate) fn finish_held(&self, key: StreamKey, sequence: u64) {
         self.streams.slot(key).is_held.store(false, Ordering::Release);
+        self.function_ended(StreamPoint { stream: key, sequence });
         self.finish(key, sequence);
         self.mark_stream_ready(key);
     }

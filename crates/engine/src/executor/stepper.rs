@@ -1,6 +1,7 @@
 //! State of the stepped executor: ready streams, the random choices, and the queues of its waiting threads. How it
 //! steps is in `steps`.
 
+use crate::executor::clock::{Timing, VirtualClock};
 use crate::executor::decisions::{Decisions, Replay};
 use crate::executor::worker_pool::WorkerPool;
 use crate::keys::StreamKey;
@@ -33,6 +34,8 @@ pub(crate) struct Stepper {
     pub(crate) stop: AtomicBool,
     /// The order that is replayed, if any.
     pub(crate) replayed: Option<Replayed>,
+    /// The virtual clock that decides, if any.
+    pub(crate) clock: Option<VirtualClock>,
 }
 
 /// State of a replayed order.
@@ -57,6 +60,7 @@ impl Stepper {
         progress_timeout: Duration,
         cores: usize,
         replay: Option<&Arc<Replay>>,
+        timing: Option<(&Timing, &str)>,
     ) -> Stepper {
         let seed = match schedule {
             Schedule::Random(seed) => seed,
@@ -79,6 +83,7 @@ impl Stepper {
                 turn: Mutex::new(()),
                 host: OnceLock::new(),
             }),
+            clock: timing.map(|(timing, soc)| VirtualClock::new(timing.clone(), soc)),
         }
     }
 

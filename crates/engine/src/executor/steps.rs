@@ -9,14 +9,17 @@
 //!   bounded number of times.
 //! - `random:SEED`: legal choices drawn from the seed; entries of a batch in random order.
 //! - `replay:FILE`: the order of a file; `replay` decides.
+//! - with a virtual clock: the order of its time; `timed` decides.
 //!
 //! A program may depend on progress without making calls, for example while it waits for a host function. The progress
 //! thread detects that work is ready although no call was made for a while, and runs it.
 
+use crate::executor::clock::VirtualClock;
 use crate::executor::defer::DeferGuard;
 use crate::executor::job::Job;
 use crate::executor::run::{Limit, StopReason};
 use crate::executor::stepper::Stepper;
+use crate::executor::timed::{Functions, Stepped};
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::BlockedOn;
@@ -40,6 +43,12 @@ const MAX_HOPS: usize = 4096;
 impl Stepper {
     /// Puts a stream into the ready queue. The caller runs it, or hands it to the progress thread.
     pub(crate) fn enqueue_ready(&self, key: StreamKey) {
+        if let Some(clock) = &self.clock {
+            clock.enqueue_ready(key);
+            self.changed();
+            self.idle_wait.wake_all();
+            return;
+        }
         if self.replayed.is_some() {
             // An order is made from the streams that can run, not from those that were marked.
             lock(&self.choices).ready.clear();
@@ -54,9 +63,13 @@ impl Stepper {
     /// Leaves ready work to the progress thread. Programs that never leave any have no such thread: even a parked
     /// thread makes every change of page protection more expensive, because it could be running on another core.
     pub(crate) fn hand_to_progress_thread(self: &Arc<Self>, machine: &Machine) {
-        if self.progress_thread.is_empty() && !lock(&self.choices).ready.is_empty() {
+        if self.progress_thread.is_empty() && self.has_ready_work() {
             self.progress_thread.ensure_started(1, |_| self.start_progress_thread(machine));
         }
+    }
+
+    fn has_ready_work(&self) -> bool {
+        self.clock.as_ref().map_or_else(|| !lock(&self.choices).ready.is_empty(), VirtualClock::has_events)
     }
 
     /// Copies one range on this thread. Helpers take part if it is very large.
@@ -75,6 +88,7 @@ impl Stepper {
             _ if DeferGuard::is_active() => {}
             Schedule::Early => while self.step_any(machine) {},
             Schedule::Random(_) => while self.coin() && self.step_any(machine) {},
+            Schedule::Timed => self.clock.iter().for_each(|clock| self.catch_up(machine, clock)),
             Schedule::Late | Schedule::Threads | Schedule::Replay => {}
         }
         self.hand_to_progress_thread(machine);
@@ -85,6 +99,10 @@ impl Stepper {
         let stream = machine.streams.slot(point.stream);
         if let Some(replayed) = &self.replayed {
             self.replay_poll(machine, replayed, point);
+            return;
+        }
+        if let Some(clock) = &self.clock {
+            self.timed_poll(machine, clock);
             return;
         }
         if stream.tasks.completion.done() >= point.sequence {
@@ -119,6 +137,9 @@ impl Stepper {
         if let Some(replayed) = self.replayed.as_ref().filter(|replayed| replayed.is_host()) {
             return self.replay_wait(machine, replayed, point, deadline);
         }
+        if let Some(clock) = &self.clock {
+            return self.timed_wait(machine, clock, point, deadline);
+        }
         let completion = &machine.streams.slot(point.stream).tasks.completion;
         let mut blocked = None;
         loop {
@@ -152,7 +173,7 @@ impl Stepper {
         match self.schedule {
             Schedule::Random(_) => lock(&self.choices).random.shuffle(spans),
             Schedule::Late => spans.reverse(),
-            Schedule::Early | Schedule::Threads | Schedule::Replay => {}
+            Schedule::Early | Schedule::Threads | Schedule::Replay | Schedule::Timed => {}
         }
     }
 
@@ -165,6 +186,9 @@ impl Stepper {
     pub(crate) fn step_any(&self, machine: &Machine) -> bool {
         if let Some(replayed) = &self.replayed {
             return self.replay_task(machine, replayed);
+        }
+        if let Some(clock) = &self.clock {
+            return clock.step(machine, u64::MAX, Functions::HoldUp) == Stepped::Event;
         }
         loop {
             let mut choices = lock(&self.choices);
@@ -210,13 +234,15 @@ impl Stepper {
         let (stepper, weak) = (Arc::clone(self), machine.weak());
         let run = move || {
             let stopped = || stepper.stop.load(Ordering::Acquire);
-            let is_ready = || !lock(&stepper.choices).ready.is_empty();
+            let is_ready = || stepper.has_ready_work();
+            // On a virtual clock, the program has computed for a while, and that takes little time or none.
+            let patience = CHECKS_PER_TIMEOUT * if stepper.clock.is_some() { 4 } else { 1 };
             let seen = || (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
-            let (mut before, mut quiet) = (seen(), CHECKS_PER_TIMEOUT);
+            let (mut before, mut quiet) = (seen(), patience);
             loop {
                 // Parks without a timeout only after a while without calls, and wakes with the next one, even if its
                 // work is done by then. Otherwise every call would have to wake this thread.
-                if quiet >= CHECKS_PER_TIMEOUT && !is_ready() {
+                if quiet >= patience && !is_ready() {
                     stepper.idle_wait.wait_until(None, || stopped() || seen() != before);
                     (before, quiet) = (seen(), 0);
                 }
@@ -231,7 +257,7 @@ impl Stepper {
                 quiet = if now == before { quiet + 1 } else { 0 };
                 before = now;
                 let is_wanted = machine.observer().is_some_and(|observer| observer.wants_progress());
-                if (is_wanted || quiet >= CHECKS_PER_TIMEOUT) && is_ready() {
+                if (is_wanted || quiet >= patience) && is_ready() {
                     while stepper.step_any(&machine) {}
                     (before, quiet) = (seen(), 0);
                 }

@@ -7,7 +7,6 @@ use crate::graph::run::GraphRun;
 use crate::graph::{DestroyCallback, Graph, GraphDescription};
 use crate::host::HeldRun;
 use crate::keys::GraphKey;
-use crate::timeout::deadline;
 use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 use std::sync::{Arc, Weak};
@@ -29,7 +28,7 @@ impl Caller<'_> {
         self.machine.check_device_usable(context.device())?;
         let run = self.machine.launch(key, graph, context_key, None)?;
         let end = *run.end.get().expect("set by the launch");
-        if !self.machine.wait(end, deadline(timeout_ms)) {
+        if !self.machine.wait(end, self.machine.deadline(timeout_ms)) {
             return fail(Error::StreamTimeout(timeout_ms));
         }
         self.machine.run_result(&run)?;

@@ -14,7 +14,6 @@ use crate::observer::StreamPosition;
 use crate::stream::{Stream, StreamOptions};
 use crate::task::external_wait::ExternalWait;
 use crate::task::{Control, Task, Wait, Waited};
-use crate::timeout::deadline;
 use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 use std::mem::take;
@@ -100,7 +99,7 @@ impl Machine {
     /// may never process reports.
     pub(crate) fn wait_canceled(&self, run: &GraphRun) {
         let Some(end) = run.end.get() else { return };
-        while !self.wait(*end, deadline(CANCEL_RECHECK_MS)) {
+        while !self.wait(*end, self.deadline(CANCEL_RECHECK_MS)) {
             if run.is_flowing.load(Ordering::Acquire) {
                 // A branch may wait for a record that will not be made.
                 for stream in run.streams() {

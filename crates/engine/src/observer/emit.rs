@@ -124,9 +124,16 @@ impl Machine {
     ) -> Result<()> {
         self.check_touches(touches)?;
         self.host_touched(|| Footprint { touches: touches.to_vec(), ..Footprint::default() });
-        let Some(observer) = self.observer() else { return run() };
+        let charged = || {
+            let result = run();
+            if !matches!(kind, AccessKind::DescriptorWrite | AccessKind::ExternalRead | AccessKind::ExternalWrite) {
+                self.charge_access(touches);
+            }
+            result
+        };
+        let Some(observer) = self.observer() else { return charged() };
         observer.access_started(kind, touches);
-        let result = run();
+        let result = charged();
         observer.access_finished(touches, result.is_ok());
         result
     }

@@ -10,7 +10,6 @@ use crate::slow_path::Reason;
 use crate::stream::Stream;
 use crate::stream::calls::check_not_capturing;
 use crate::task::{Control, Task};
-use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::lock;
 use softacl_sync::lane::{NotStarted, Readiness};
@@ -31,7 +30,7 @@ impl Caller<'_> {
         self.machine.poll_external_waits();
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         // A callback that was being handed to its thread is taken back at the next recheck.
-        while !self.machine.wait(point, deadline(RECHECK_MS)) {
+        while !self.machine.wait(point, self.machine.deadline(RECHECK_MS)) {
             self.machine.subscriptions.cancel(self.machine, key);
         }
         for run in &runs {
@@ -118,7 +117,7 @@ impl Machine {
 
     /// Waits for a task that runs. A callback that no thread has fetched is taken back.
     fn await_running(&self, running: StreamPoint) {
-        while !self.wait(running, deadline(RECHECK_MS)) {
+        while !self.wait(running, self.deadline(RECHECK_MS)) {
             self.subscriptions.cancel_held(self, running.stream);
         }
     }

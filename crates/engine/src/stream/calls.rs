@@ -8,7 +8,6 @@ use crate::keys::{ContextKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::{Object, Origin};
 use crate::stream::{Stream, StreamOptions, StreamSettings};
-use crate::timeout::deadline;
 use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 
@@ -110,7 +109,7 @@ impl Caller<'_> {
     pub(crate) fn drain(&self, key: StreamKey, stream: &Stream, timeout_ms: i32) -> Result<()> {
         let aborts = stream.check_not_aborting(key)?;
         let point = StreamPoint { stream: key, sequence: stream.newest() };
-        if !self.machine.wait(point, deadline(timeout_ms)) {
+        if !self.machine.wait(point, self.machine.deadline(timeout_ms)) {
             return fail(Error::StreamTimeout(timeout_ms));
         }
         stream.check_not_aborted_since(key, aborts)?;

@@ -219,7 +219,9 @@ unsafe fn move_elements<E: Copy>(source: *const E, from: isize, target: *mut E, 
     }
     for index in 0..count as isize {
         // SAFETY: promised by the caller.
-        unsafe { target.wrapping_offset(index * to).write_unaligned(source.wrapping_offset(index * from).read_unaligned()) };
+        unsafe {
+            target.wrapping_offset(index * to).write_unaligned(source.wrapping_offset(index * from).read_unaligned())
+        };
     }
 }
 

@@ -190,22 +190,70 @@ pair!(f16: f16::from_f64, f16::to_f64; f32: |x: f64| x as f32, |x: f32| f64::fro
 macro_rules! with_element {
     ($kind:expr, $element:ident => $body:expr) => {
         match $kind {
-            $crate::core::types::Type::F32 => { type $element = f32; $body }
-            $crate::core::types::Type::F16 => { type $element = half::f16; $body }
-            $crate::core::types::Type::Bf16 => { type $element = half::bf16; $body }
-            $crate::core::types::Type::F64 => { type $element = f64; $body }
-            $crate::core::types::Type::I8 | $crate::core::types::Type::I4 => { type $element = i8; $body }
-            $crate::core::types::Type::I16 => { type $element = i16; $body }
-            $crate::core::types::Type::I32 => { type $element = i32; $body }
-            $crate::core::types::Type::I64 => { type $element = i64; $body }
-            $crate::core::types::Type::U8 => { type $element = u8; $body }
-            $crate::core::types::Type::U16 => { type $element = u16; $body }
-            $crate::core::types::Type::U32 => { type $element = u32; $body }
-            $crate::core::types::Type::U64 => { type $element = u64; $body }
-            $crate::core::types::Type::Bool => { type $element = $crate::core::value::Truth; $body }
-            $crate::core::types::Type::C32 => { type $element = $crate::core::value::Pair<half::f16>; $body }
-            $crate::core::types::Type::C64 => { type $element = $crate::core::value::Pair<f32>; $body }
-            $crate::core::types::Type::C128 => { type $element = $crate::core::value::Pair<f64>; $body }
+            $crate::core::types::Type::F32 => {
+                type $element = f32;
+                $body
+            }
+            $crate::core::types::Type::F16 => {
+                type $element = half::f16;
+                $body
+            }
+            $crate::core::types::Type::Bf16 => {
+                type $element = half::bf16;
+                $body
+            }
+            $crate::core::types::Type::F64 => {
+                type $element = f64;
+                $body
+            }
+            $crate::core::types::Type::I8 | $crate::core::types::Type::I4 => {
+                type $element = i8;
+                $body
+            }
+            $crate::core::types::Type::I16 => {
+                type $element = i16;
+                $body
+            }
+            $crate::core::types::Type::I32 => {
+                type $element = i32;
+                $body
+            }
+            $crate::core::types::Type::I64 => {
+                type $element = i64;
+                $body
+            }
+            $crate::core::types::Type::U8 => {
+                type $element = u8;
+                $body
+            }
+            $crate::core::types::Type::U16 => {
+                type $element = u16;
+                $body
+            }
+            $crate::core::types::Type::U32 => {
+                type $element = u32;
+                $body
+            }
+            $crate::core::types::Type::U64 => {
+                type $element = u64;
+                $body
+            }
+            $crate::core::types::Type::Bool => {
+                type $element = $crate::core::value::Truth;
+                $body
+            }
+            $crate::core::types::Type::C32 => {
+                type $element = $crate::core::value::Pair<half::f16>;
+                $body
+            }
+            $crate::core::types::Type::C64 => {
+                type $element = $crate::core::value::Pair<f32>;
+                $body
+            }
+            $crate::core::types::Type::C128 => {
+                type $element = $crate::core::value::Pair<f64>;
+                $body
+            }
         }
     };
 }
@@ -215,10 +263,22 @@ pub(crate) use with_element;
 macro_rules! with_real {
     ($class:expr, $value:ident => $body:expr, complex => $complex:expr) => {
         match $class {
-            $crate::core::types::Class::F32 => { type $value = f32; $body }
-            $crate::core::types::Class::F64 => { type $value = f64; $body }
-            $crate::core::types::Class::I64 => { type $value = i64; $body }
-            $crate::core::types::Class::U64 => { type $value = u64; $body }
+            $crate::core::types::Class::F32 => {
+                type $value = f32;
+                $body
+            }
+            $crate::core::types::Class::F64 => {
+                type $value = f64;
+                $body
+            }
+            $crate::core::types::Class::I64 => {
+                type $value = i64;
+                $body
+            }
+            $crate::core::types::Class::U64 => {
+                type $value = u64;
+                $body
+            }
             $crate::core::types::Class::Complex => $complex,
         }
     };
@@ -229,8 +289,14 @@ pub(crate) use with_real;
 macro_rules! with_float {
     ($class:expr, $value:ident => $body:expr) => {
         match $class {
-            $crate::core::types::Class::F64 => { type $value = f64; $body }
-            _ => { type $value = f32; $body }
+            $crate::core::types::Class::F64 => {
+                type $value = f64;
+                $body
+            }
+            _ => {
+                type $value = f32;
+                $body
+            }
         }
     };
 }

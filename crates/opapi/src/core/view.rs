@@ -194,7 +194,11 @@ impl View {
             if runs.len() >= limit {
                 break;
             }
-            runs = runs.iter().flat_map(|run| (0..*dim as isize).map(move |i| run + i * stride * size)).take(limit).collect();
+            runs = runs
+                .iter()
+                .flat_map(|run| (0..*dim as isize).map(move |i| run + i * stride * size))
+                .take(limit)
+                .collect();
         }
         runs.into_iter().map(|run| (run, (length * size) as usize)).collect()
     }

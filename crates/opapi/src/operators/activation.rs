@@ -34,7 +34,8 @@ pub fn gated(function: Unary, x: View, dim: i64, half: Half, out: View, activate
     }))?;
     let Some(activated) = activated else { return Ok(plan) };
     shape(&activated, &gate.dims)?;
-    let second = with_float!(class, F => map::<F>(vec![gate.into()], activated, move |values, _| float(function, values)))?;
+    let second =
+        with_float!(class, F => map::<F>(vec![gate.into()], activated, move |values, _| float(function, values)))?;
     plan.append(second);
     Ok(plan)
 }

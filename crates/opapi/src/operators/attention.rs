@@ -13,7 +13,9 @@ pub fn rotate(x: View, cos: View, sin: View, mode: i64, out: View) -> Planned {
     same_shape(&x, &out)?;
     let width = x.dims.last().copied().unwrap_or(0);
     if x.rank() == 0 || width % 2 != 0 || !(0..=1).contains(&mode) {
-        return invalid(format!("mode {mode} with rows of {width}; softacl has 0 (half) and 1 (interleave), with even rows"));
+        return invalid(format!(
+            "mode {mode} with rows of {width}; softacl has 0 (half) and 1 (interleave), with even rows"
+        ));
     }
     let (cos, sin) = (stretch(&cos, &x.dims)?, stretch(&sin, &x.dims)?);
     map_rows::<f32>(vec![x, cos, sin], vec![out], move |read, written| {
@@ -64,14 +66,17 @@ pub struct Extras {
 /// Tensors of features that softacl does not have must be NULL.
 pub fn absent(views: &[(&Option<View>, &str)]) -> Checked<()> {
     match views.iter().find(|(view, _)| view.is_some()) {
-        Some((_, name)) => invalid(format!("{name} is not NULL; softacl computes attention without quantization and prefixes")),
+        Some((_, name)) => {
+            invalid(format!("{name} is not NULL; softacl computes attention without quantization and prefixes"))
+        }
         None => Ok(()),
     }
 }
 
 /// A tensor as (batch, heads, sequence, width).
 fn heads_first(view: &View, layout: Layout, heads: usize) -> Checked<View> {
-    let wrong = || invalid(format!("{} has shape {:?}, which does not have {heads} heads in {layout:?}", view.name, view.dims));
+    let wrong =
+        || invalid(format!("{} has shape {:?}, which does not have {heads} heads in {layout:?}", view.name, view.dims));
     match layout {
         Layout::Bsh if view.rank() == 3 && heads > 0 && view.dims[2] % heads == 0 => {
             Ok(view.split(2, heads, view.dims[2] / heads).permute(&[0, 2, 1, 3]))
@@ -92,7 +97,14 @@ enum Cache {
 
 impl Cache {
     /// The rows of one head, as f32.
-    fn rows(&self, memory: &Memory, batch: usize, head: usize, length: usize, blocks: &[i64]) -> Result<Vec<f32>, Trouble> {
+    fn rows(
+        &self,
+        memory: &Memory,
+        batch: usize,
+        head: usize,
+        length: usize,
+        blocks: &[i64],
+    ) -> Result<Vec<f32>, Trouble> {
         match self {
             Cache::Dense(views) => {
                 let (view, batch) = if views.len() == 1 { (&views[0], batch) } else { (&views[batch], 0) };
@@ -104,7 +116,10 @@ impl Cache {
                 for at in (0..length).step_by(size) {
                     let block = blocks.get(at / size).copied().unwrap_or(-1);
                     let Some(block) = usize::try_from(block).ok().filter(|block| *block < view.dims[0]) else {
-                        return Err(format!("blockTable names block {block} for position {at}; there are {}", view.dims[0]));
+                        return Err(format!(
+                            "blockTable names block {block} for position {at}; there are {}",
+                            view.dims[0]
+                        ));
                     };
                     let part = view.select(0, block).select(0, head).slice(0, 0, 1, size.min(length - at));
                     rows.extend(memory.tensor(&part).to_vec::<f32>());
@@ -116,7 +131,15 @@ impl Cache {
 }
 
 /// `out = softmax(scale * Q K^T + shift, masked) V`, per batch and head. `lse` receives the logarithm of the sums.
-pub fn attention(rule: Attention, query: View, key: Vec<View>, value: Vec<View>, extras: Extras, out: View, lse: Option<View>) -> Planned {
+pub fn attention(
+    rule: Attention,
+    query: View,
+    key: Vec<View>,
+    value: Vec<View>,
+    extras: Extras,
+    out: View,
+    lse: Option<View>,
+) -> Planned {
     let (layout, out_layout) = match rule.layout.as_str() {
         "BSH" | "" => (Layout::Bsh, Layout::Bsh),
         "BSND" => (Layout::Bsnd, Layout::Bsnd),
@@ -164,7 +187,8 @@ pub fn attention(rule: Attention, query: View, key: Vec<View>, value: Vec<View>,
         return invalid(format!("query, key and out have heads of {width}, {key_width} and {:?}", out.dims));
     }
     let length_of = |lengths: &Option<Vec<i64>>, at: usize, full: usize, name: &str| -> Checked<usize> {
-        let given = lengths.as_ref().and_then(|lengths| if lengths.len() == 1 { lengths.first() } else { lengths.get(at) });
+        let given =
+            lengths.as_ref().and_then(|lengths| if lengths.len() == 1 { lengths.first() } else { lengths.get(at) });
         match given {
             Some(length) if *length >= 0 && (*length as usize) <= full => Ok(*length as usize),
             Some(length) => invalid(format!("{name}[{at}] is {length}, and there are {full} rows")),
@@ -195,7 +219,8 @@ pub fn attention(rule: Attention, query: View, key: Vec<View>, value: Vec<View>,
     if out.count() == 0 {
         return Ok(Plan::nothing());
     }
-    let mut plan = Plan::new().reads([&query]).reads(&bias).reads(&mask).reads(&extras.block_table).writes([&out]).writes(&lse);
+    let mut plan =
+        Plan::new().reads([&query]).reads(&bias).reads(&mask).reads(&extras.block_table).writes([&out]).writes(&lse);
     plan = match (&keys, &values) {
         (Cache::Dense(keys), Cache::Dense(values)) => plan.reads(keys).reads(values),
         (Cache::Paged(keys), Cache::Paged(values)) => plan.selects([keys, values]),
@@ -226,7 +251,10 @@ pub fn attention(rule: Attention, query: View, key: Vec<View>, value: Vec<View>,
                     }
                     let line = |view: &Option<View>, row: usize| -> Option<Vec<f32>> {
                         let view = view.as_ref()?;
-                        Some(memory_vec(memory, &view.select(0, at).select(0, head).select(0, row).slice(0, 0, 1, length)))
+                        Some(memory_vec(
+                            memory,
+                            &view.select(0, at).select(0, head).select(0, row).slice(0, 0, 1, length),
+                        ))
                     };
                     for row in 0..rows {
                         let scores = &mut scores[row * length..(row + 1) * length];
@@ -287,7 +315,9 @@ fn is_outside(rule: &Attention, has_mask: bool, row: usize, column: usize, rows:
         2 => column > row,
         3 => column > row + shift,
         4 => column > (row + shift).saturating_add(rule.band[1]) || column < (row + shift).saturating_sub(rule.band[0]),
-        0 if has_mask && rows > 1 => column > row.saturating_add(rule.band[1]) || column < row.saturating_sub(rule.band[0]),
+        0 if has_mask && rows > 1 => {
+            column > row.saturating_add(rule.band[1]) || column < row.saturating_sub(rule.band[0])
+        }
         _ => false,
     }
 }
@@ -305,7 +335,10 @@ fn mask_4d(view: &View, rows: usize) -> View {
 /// A bias or mask stretched over batches and heads. It may have more columns than there are keys.
 fn bias_view(view: &View, batch: usize, heads: usize, rows: usize, columns: usize) -> Checked<View> {
     if view.rank() != 4 || view.dims[2] < rows || view.dims[3] < columns {
-        return invalid(format!("{} has shape {:?}; {rows} rows and {columns} columns are needed", view.name, view.dims));
+        return invalid(format!(
+            "{} has shape {:?}; {rows} rows and {columns} columns are needed",
+            view.name, view.dims
+        ));
     }
     let columns = view.dims[3];
     stretch(&view.slice(2, 0, 1, rows), &[batch, heads, rows, columns])

@@ -56,7 +56,8 @@ pub fn binary(function: Binary, one: impl Into<Operand>, other: impl Into<Operan
     let (one, other) = (one.into(), other.into());
     let promoted = promote(&one, &other)?;
     if !function.is_truth() {
-        let result = if matches!(function, Div | Atan2) && promoted.kind() < Kind::Float { Type::F32 } else { promoted };
+        let result =
+            if matches!(function, Div | Atan2) && promoted.kind() < Kind::Float { Type::F32 } else { promoted };
         storable(result, &out)?;
     }
     let mut class = operand_class(promoted, &one, &other);
@@ -65,14 +66,20 @@ pub fn binary(function: Binary, one: impl Into<Operand>, other: impl Into<Operan
     }
     let operands = vec![one, other];
     with_real!(class, V => map::<V>(operands, out, move |values, others| combine(function, values, &others[0])),
-        complex => match complex::binary(function) {
-            Some(work) => map::<Complex>(operands, out, move |values, others| each_with(values, &others[0], work)),
-            None => invalid(format!("softacl computes {function:?} with real numbers only")),
-        })
+    complex => match complex::binary(function) {
+        Some(work) => map::<Complex>(operands, out, move |values, others| each_with(values, &others[0], work)),
+        None => invalid(format!("softacl computes {function:?} with real numbers only")),
+    })
 }
 
 /// Plans `out = one + alpha * other`, or with a difference.
-pub fn scaled(function: Binary, one: impl Into<Operand>, other: impl Into<Operand>, alpha: Scalar, out: View) -> Planned {
+pub fn scaled(
+    function: Binary,
+    one: impl Into<Operand>,
+    other: impl Into<Operand>,
+    alpha: Scalar,
+    out: View,
+) -> Planned {
     let (one, other) = (one.into(), other.into());
     let promoted = promote(&one, &other)?;
     if alpha.to::<Complex>() == (Complex { re: 1.0, im: 0.0 }) {
@@ -117,7 +124,9 @@ pub fn division(mode: i32) -> Checked<Binary> {
 fn promote(one: &Operand, other: &Operand) -> Checked<Type> {
     match (one.kind().promote(other.kind()), one, other) {
         (Some(promoted), ..) => Ok(promoted),
-        (None, Operand::View(view), Operand::Value(_)) | (None, Operand::Value(_), Operand::View(view)) => Ok(view.kind),
+        (None, Operand::View(view), Operand::Value(_)) | (None, Operand::Value(_), Operand::View(view)) => {
+            Ok(view.kind)
+        }
         _ => Err(Failure::Invalid(format!("{} and {} cannot be combined", one.kind(), other.kind()))),
     }
 }

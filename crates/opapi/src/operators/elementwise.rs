@@ -104,7 +104,14 @@ pub fn each_with<V: Copy>(values: &mut [V], other: &[V], combine: impl Fn(V, V) 
 }
 
 /// `self + value * t1 * t2`, or with a quotient.
-pub fn add_product(is_quotient: bool, base: View, one: View, other: View, value: impl Into<Operand>, out: View) -> Planned {
+pub fn add_product(
+    is_quotient: bool,
+    base: View,
+    one: View,
+    other: View,
+    value: impl Into<Operand>,
+    out: View,
+) -> Planned {
     let class = class_of(&[base.kind, one.kind, other.kind])?;
     let operands = vec![base.into(), one.into(), other.into(), value.into()];
     with_real!(class, V => map::<V>(operands, out, move |values, others| {

@@ -281,4 +281,3 @@ pub fn count_values(x: View, weights: Option<View>, out: View) -> Planned {
         Ok(())
     })
 }
-

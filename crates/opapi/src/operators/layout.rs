@@ -169,7 +169,10 @@ pub fn split(source: View, dim: i64, sizes: Option<Vec<i64>>, parts: Vec<View>) 
         let length = part.dims.get(axis).copied().unwrap_or(0);
         let wanted = sizes.as_ref().map(|sizes| sizes.get(index).copied().unwrap_or(-1));
         if source.rank() == 0 || at + length > source.dims[axis] || wanted.is_some_and(|size| size != length as i64) {
-            return invalid(format!("part {index} with shape {:?} does not fit at {at} of {:?}", part.dims, source.dims));
+            return invalid(format!(
+                "part {index} with shape {:?} does not fit at {at} of {:?}",
+                part.dims, source.dims
+            ));
         }
         pairs.push((source.slice(axis, at, 1, length), part));
         at += length;
@@ -367,7 +370,8 @@ pub fn triangle(kept: Triangle, source: View, diagonal: i64, out: View) -> Plann
                 // Columns below `bound` are those up to the diagonal.
                 let shift = if kept == Triangle::Lower { diagonal.saturating_add(1) } else { diagonal };
                 let bound = ((row % rows) as i64).saturating_add(shift).clamp(0, columns as i64) as usize;
-                let (keep, clear) = if kept == Triangle::Lower { (0..bound, bound..columns) } else { (bound..columns, 0..bound) };
+                let (keep, clear) =
+                    if kept == Triangle::Lower { (0..bound, bound..columns) } else { (bound..columns, 0..bound) };
                 let start = row * columns;
                 if source.kind == out.kind {
                     copy(&from, start + keep.start, &to, start + keep.start, keep.len());

@@ -123,7 +123,8 @@ pub fn product(one: View, other: View, out: View, addition: Option<Addition>) ->
     Plan::new().reads([&one, &other]).reads(&base).writes([&out]).run(move |memory| {
         for index in 0..batch {
             let views = [one.nth(leading, index), other.nth(leading, index), out.nth(leading, index)];
-            let base = addition.clone().map(|addition| Addition { base: addition.base.nth(leading, index), ..addition });
+            let base =
+                addition.clone().map(|addition| Addition { base: addition.base.nth(leading, index), ..addition });
             match is_double {
                 true => multiply::<f64>(memory, sizes, views, base),
                 false => multiply::<f32>(memory, sizes, views, base),
@@ -152,7 +153,15 @@ pub trait Product: Value {
     /// # Safety
     ///
     /// The matrices have the sizes and strides that are given, in elements.
-    unsafe fn gemm(sizes: Sizes, alpha: f64, a: Matrix<Self>, b: Matrix<Self>, beta: f64, c: *mut Self, c_strides: [isize; 2]);
+    unsafe fn gemm(
+        sizes: Sizes,
+        alpha: f64,
+        a: Matrix<Self>,
+        b: Matrix<Self>,
+        beta: f64,
+        c: *mut Self,
+        c_strides: [isize; 2],
+    );
 }
 
 /// Where a matrix is: its first element, and the distances of rows and columns.
@@ -171,13 +180,23 @@ macro_rules! product {
     ($value:ty, $type:ident, $function:ident) => {
         impl Product for $value {
             const TYPE: Type = Type::$type;
-            unsafe fn gemm(s: Sizes, alpha: f64, a: Matrix<Self>, b: Matrix<Self>, beta: f64, c: *mut Self, cs: [isize; 2]) {
+            unsafe fn gemm(
+                s: Sizes,
+                alpha: f64,
+                a: Matrix<Self>,
+                b: Matrix<Self>,
+                beta: f64,
+                c: *mut Self,
+                cs: [isize; 2],
+            ) {
                 let [ar, ac] = a.strides;
                 let [br, bc] = b.strides;
                 let (alpha, beta) = (alpha as $value, beta as $value);
                 // SAFETY: promised by the caller.
                 unsafe {
-                    matrixmultiply::$function(s.m, s.k, s.n, alpha, a.start, ar, ac, b.start, br, bc, beta, c, cs[0], cs[1])
+                    matrixmultiply::$function(
+                        s.m, s.k, s.n, alpha, a.start, ar, ac, b.start, br, bc, beta, c, cs[0], cs[1],
+                    )
                 }
             }
         }

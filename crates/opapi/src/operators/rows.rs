@@ -102,7 +102,8 @@ pub fn cross_entropy(features: View, labels: View, loss: View, gradient: View) -
         let (gradient, loss) = written.split_at_mut(1);
         gradient[0].copy_from_slice(&read[0]);
         softmax_row(&mut gradient[0], true);
-        let total: f64 = gradient[0].iter().zip(&read[1]).map(|(log, label)| -f64::from(*log) * f64::from(*label)).sum();
+        let total: f64 =
+            gradient[0].iter().zip(&read[1]).map(|(log, label)| -f64::from(*log) * f64::from(*label)).sum();
         loss[0][0] = total as f32;
         for (value, label) in gradient[0].iter_mut().zip(&read[1]) {
             *value = value.exp() - label;
@@ -157,7 +158,14 @@ pub fn extreme(is_max: bool, x: View, dim: i64, keep: bool, values: Option<View>
 /// Sorts along a dimension, stably. `values` is optional.
 pub fn sort(x: View, dim: i64, descending: bool, values: Option<View>, indices: View) -> Planned {
     same_shape(&x, &indices)?;
-    take_sorted(x.clone(), x.dims.get(axis(dim, x.rank(), "dim")?).copied().unwrap_or(1), dim, descending, values, indices)
+    take_sorted(
+        x.clone(),
+        x.dims.get(axis(dim, x.rank(), "dim")?).copied().unwrap_or(1),
+        dim,
+        descending,
+        values,
+        indices,
+    )
 }
 
 /// The `k` greatest or smallest along a dimension, in order.
@@ -197,7 +205,14 @@ fn take_sorted(x: View, count: usize, dim: i64, descending: bool, values: Option
 }
 
 /// Running sums along a dimension, without the element itself if `is_exclusive`, from the end if `is_reverse`.
-pub fn cumulative_sum(x: View, dim: i64, dtype: Option<Type>, is_exclusive: bool, is_reverse: bool, out: View) -> Planned {
+pub fn cumulative_sum(
+    x: View,
+    dim: i64,
+    dtype: Option<Type>,
+    is_exclusive: bool,
+    is_reverse: bool,
+    out: View,
+) -> Planned {
     same_shape(&x, &out)?;
     if let Some(dtype) = dtype {
         super::reduce::result_type(dtype, &out)?;

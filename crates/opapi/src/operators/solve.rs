@@ -17,7 +17,12 @@ pub fn triangular_solve(rule: Triangular, b: View, a: View, x: View, copy: View)
     same_shape(&b, &x)?;
     same_shape(&a, &copy)?;
     let (rank, n) = (a.rank(), a.dims.last().copied().unwrap_or(0));
-    if rank < 2 || b.rank() != rank || a.dims[rank - 2] != n || b.dims[rank - 2] != n || a.dims[..rank - 2] != b.dims[..rank - 2] {
+    if rank < 2
+        || b.rank() != rank
+        || a.dims[rank - 2] != n
+        || b.dims[rank - 2] != n
+        || a.dims[..rank - 2] != b.dims[..rank - 2]
+    {
         return invalid(format!("A has shape {:?}, and self has {:?}", a.dims, b.dims));
     }
     if b.kind.class() == crate::core::types::Class::Complex {
@@ -43,7 +48,9 @@ pub fn triangular_solve(rule: Triangular, b: View, a: View, x: View, copy: View)
                 }
             }
             triangle.write(at * n * n, &matrix);
-            let cell = |row: usize, column: usize| if rule.transpose { matrix[column * n + row] } else { matrix[row * n + column] };
+            let cell = |row: usize, column: usize| {
+                if rule.transpose { matrix[column * n + row] } else { matrix[row * n + column] }
+            };
             // A transposed upper triangle is a lower one.
             let is_lower = rule.upper == rule.transpose;
             for step in 0..n {

@@ -85,7 +85,15 @@ pub fn average_pool(
         return invalid(format!("paddings {padding:?} are more than half of kernelSize {kernel:?}"));
     }
     let divisor = (divisor != 0).then_some(divisor as f64);
-    pool(Pooling::Mean { counts_padding, divisor }, x, kernel, stride, [padding[0], padding[1], padding[0], padding[1]], ceil, out)
+    pool(
+        Pooling::Mean { counts_padding, divisor },
+        x,
+        kernel,
+        stride,
+        [padding[0], padding[1], padding[0], padding[1]],
+        ceil,
+        out,
+    )
 }
 
 pub fn max_pool(
@@ -104,13 +112,23 @@ pub fn max_pool(
     let kernel = pair(&kernel, [0, 0], "kernelShape")?;
     let stride = pair(&strides, [1, 1], "strides")?;
     let sides = match &pads[..] {
-        [top, left, bottom, right] => [size(*top, "pads")?, size(*left, "pads")?, size(*bottom, "pads")?, size(*right, "pads")?],
+        [top, left, bottom, right] => {
+            [size(*top, "pads")?, size(*left, "pads")?, size(*bottom, "pads")?, size(*right, "pads")?]
+        }
         pads => pair(pads, [0, 0], "pads").map(|[height, width]| [height, width, height, width])?,
     };
     pool(Pooling::Max, x, kernel, stride, sides, ceil != 0, out)
 }
 
-fn pool(how: Pooling, x: View, kernel: [usize; 2], stride: [usize; 2], sides: [usize; 4], ceil: bool, out: View) -> Planned {
+fn pool(
+    how: Pooling,
+    x: View,
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    sides: [usize; 4],
+    ceil: bool,
+    out: View,
+) -> Planned {
     let (x, out) = (images(&x)?, images(&out)?);
     let (height, width) = (x.dims[2], x.dims[3]);
     let rows = Windows::new(height, kernel[0], stride[0], sides[0], sides[2], ceil)?;
@@ -151,7 +169,14 @@ fn pool(how: Pooling, x: View, kernel: [usize; 2], stride: [usize; 2], sides: [u
 }
 
 /// Columns of windows: (N, C, H, W) becomes (N, C * kh * kw, L).
-pub fn unfold(x: View, kernel: Vec<i64>, dilation: Vec<i64>, padding: Vec<i64>, stride: Vec<i64>, out: View) -> Planned {
+pub fn unfold(
+    x: View,
+    kernel: Vec<i64>,
+    dilation: Vec<i64>,
+    padding: Vec<i64>,
+    stride: Vec<i64>,
+    out: View,
+) -> Planned {
     let x = images(&x)?;
     let [kernel, dilation] = [pair(&kernel, [0, 0], "kernelSize")?, pair(&dilation, [1, 1], "dilation")?];
     let [padding, stride] = [pair(&padding, [0, 0], "padding")?, pair(&stride, [1, 1], "stride")?];
@@ -173,7 +198,8 @@ pub fn unfold(x: View, kernel: Vec<i64>, dilation: Vec<i64>, padding: Vec<i64>, 
         let mut at = 0;
         for image in 0..x.dims[0] {
             for column in 0..columns {
-                let (channel, ky, kx) = (column / (kernel[0] * kernel[1]), column / kernel[1] % kernel[0], column % kernel[1]);
+                let (channel, ky, kx) =
+                    (column / (kernel[0] * kernel[1]), column / kernel[1] % kernel[0], column % kernel[1]);
                 for row in 0..counts[0] {
                     for place in 0..counts[1] {
                         let y = (row * stride[0] + ky * dilation[0]).checked_sub(padding[0]).filter(|y| *y < height);
@@ -205,7 +231,8 @@ pub fn upsample_nearest(x: View, sizes: Vec<i64>, out: View) -> Planned {
     }
     Plan::new().reads([&x]).writes([&out]).run(move |memory| {
         let (from, to) = (memory.tensor(&x), memory.tensor(&out));
-        let nearest = |at: usize, from: usize, to: usize| ((at as f32 * (from as f32 / to as f32)) as usize).min(from - 1);
+        let nearest =
+            |at: usize, from: usize, to: usize| ((at as f32 * (from as f32 / to as f32)) as usize).min(from - 1);
         divide(x.dims[0] * x.dims[1], 4, 1, |part| {
             for plane in part {
                 for row in 0..height {

@@ -63,10 +63,8 @@ use Unary::*;
 impl Unary {
     /// True if integers are computed as integers.
     fn keeps_integers(self) -> bool {
-        matches!(
-            self,
-            Abs | Neg | Sign | Relu | Floor | Threshold(..) | Clamp(..) | LogicalNot | BitwiseNot
-        ) || matches!(self, RoundDecimals(decimals) if decimals >= 0)
+        matches!(self, Abs | Neg | Sign | Relu | Floor | Threshold(..) | Clamp(..) | LogicalNot | BitwiseNot)
+            || matches!(self, RoundDecimals(decimals) if decimals >= 0)
     }
 }
 
@@ -152,7 +150,15 @@ pub fn float<F: Float>(function: Unary, values: &mut [F]) {
     match function {
         Abs => each(values, |x| x.abs()),
         Neg => each(values, |x| -x),
-        Sign => each(values, |x| if x > zero { one } else if x < zero { -one } else { x }),
+        Sign => each(values, |x| {
+            if x > zero {
+                one
+            } else if x < zero {
+                -one
+            } else {
+                x
+            }
+        }),
         Relu => each(values, |x| if x > zero || x.is_nan() { x } else { zero }),
         Reciprocal => each(values, |x| one / x),
         Sqrt => each(values, |x| x.sqrt()),
@@ -172,10 +178,18 @@ pub fn float<F: Float>(function: Unary, values: &mut [F]) {
             let inner = F::of(FRAC_2_PI.sqrt()) * (x + F::of(0.044_715) * x * x * x);
             F::of(0.5) * x * (one + inner.tanh())
         }),
-        FastGelu => each(values, |x| x / (one + (F::of(-1.702) * x.abs()).exp()) * (F::of(0.851) * (x - x.abs())).exp()),
+        FastGelu => {
+            each(values, |x| x / (one + (F::of(-1.702) * x.abs()).exp()) * (F::of(0.851) * (x - x.abs())).exp())
+        }
         Hardsigmoid => each(values, |x| (x / F::of(6.0) + F::of(0.5)).min(one).max(zero)),
         Hardswish => each(values, |x| {
-            if x >= F::of(3.0) { x } else if x <= F::of(-3.0) { zero } else { x * (x + F::of(3.0)) / F::of(6.0) }
+            if x >= F::of(3.0) {
+                x
+            } else if x <= F::of(-3.0) {
+                zero
+            } else {
+                x * (x + F::of(3.0)) / F::of(6.0)
+            }
         }),
         Threshold(threshold, value) => {
             let (threshold, value) = (threshold.to(), value.to());
@@ -183,12 +197,17 @@ pub fn float<F: Float>(function: Unary, values: &mut [F]) {
         }
         Clamp(low, high) => clamp(low, high, values),
         LeakyRelu(slope) => each(values, |x| if x > zero { x } else { F::of(slope) * x }),
-        Elu { alpha, scale, input } => each(values, |x| {
-            if x > zero { F::of(scale) * x } else { x.through(|x| alpha * scale * (input * x).exp_m1()) }
-        }),
-        Softplus { beta, threshold } => each(values, |x| {
-            x.through(|x| if beta * x > threshold { x } else { (beta * x).exp().ln_1p() / beta })
-        }),
+        Elu { alpha, scale, input } => {
+            each(
+                values,
+                |x| {
+                    if x > zero { F::of(scale) * x } else { x.through(|x| alpha * scale * (input * x).exp_m1()) }
+                },
+            )
+        }
+        Softplus { beta, threshold } => {
+            each(values, |x| x.through(|x| if beta * x > threshold { x } else { (beta * x).exp().ln_1p() / beta }))
+        }
         Logit(epsilon) => each(values, |x| {
             x.through(|x| {
                 let x = if epsilon < 0.0 { x } else { x.max(epsilon).min(1.0 - epsilon) };

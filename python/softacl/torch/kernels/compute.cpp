@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "kernels.h"
+#include "place.h"
 #include "torch_npu.h"
 
 extern "C" int softaclIsCapturing(void *stream);
@@ -143,17 +144,17 @@ void release_task(void *argument) { delete static_cast<Shared *>(argument); }
 c10_npu::NPUStream current_stream(c10::Device device) { return c10_npu::getCurrentNPUStream(device.index()); }
 
 // Queues a task in the order of the task queue of torch_npu.
-void submit(Shared task, c10::Device device) {
+void submit(const Shared &task, c10::Device device) {
     void *stream = current_stream(device).stream(false);
-    const std::string name = task->name;
-    auto ranges = task->ranges();
-    at_npu::native::OpCommand::RunOpApiV2(
-        name,
-        [task = std::move(task), ranges = std::move(ranges), stream]() -> int {
-            return softaclLaunchKernel(stream, run_task, new Shared(task), release_task, ranges.data(), ranges.size(),
-                                       task->name.c_str());
-        },
-        false);
+    task->find_ranges();
+    const std::string &name = task->name;
+    // The function is copied into the queue, so it holds little.
+    const auto launch = [task, place = take_place(), stream]() -> int {
+        const AtPlace at(place);
+        return softaclLaunchKernel(stream, run_task, new Shared(task), release_task, task->ranges.data(),
+                                   task->ranges.size(), task->name.c_str());
+    };
+    at_npu::native::OpCommand::RunOpApiV2(name, launch, false);
 }
 
 at::Tensor new_tensor(const Shape &shape, c10::Device device) {
@@ -180,7 +181,7 @@ void compute_and_wait(const Traits &traits, Shared task, const Stack &arguments,
     const auto hosts = task->hosts;
     const auto recorded = task->arguments;
     const c10::OperatorHandle op = task->op;
-    submit(std::move(task), device);
+    submit(task, device);
     stream.synchronize();
     if (results->error) std::rethrow_exception(results->error);
     const auto &schema = op.schema();
@@ -318,7 +319,7 @@ void compute(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack) {
     }
     task->returns = shapes->returns;
     Stack returned = allocate(*task, arguments, device);
-    submit(std::move(task), device);
+    submit(task, device);
     for (c10::IValue &value : returned) stack->push_back(std::move(value));
 }
 

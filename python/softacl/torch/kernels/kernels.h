@@ -99,9 +99,11 @@ struct Task {
     // For a caller that waits: the task leaves its results here, and writes only to arguments.
     std::shared_ptr<Results> results;
 
+    // What the task reads and writes, for the checker.
+    std::vector<softaclRange> ranges;
+
     int run();
-    // Ranges for the checker: what the task reads and writes.
-    std::vector<softaclRange> ranges() const;
+    void find_ranges();
 };
 
 // The shapes that `op` will produce, from its meta kernel. `nullptr` if it has none, or if the values decide.
@@ -139,6 +141,8 @@ struct Traits {
     // Tensors of the host may be arguments.
     bool takes_hosts = false;
     bool is_random = false;
+    // The values of an index decide which part of the first argument is read or written.
+    bool is_indexed = false;
 };
 
 const Traits &traits_of(const c10::OperatorHandle &op);

@@ -10,6 +10,8 @@
 #include <unordered_map>
 
 #include "kernels.h"
+#include "place.h"
+#include "torch_npu.h"
 
 namespace softacl_torch {
 namespace {
@@ -50,6 +52,12 @@ constexpr std::array<std::string_view, 2> WRITE_AT_INDEX = {"index_put_", "_inde
 constexpr std::array<std::string_view, 8> TAKE_HOSTS = {
     "index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put",
     "_pack_padded_sequence", "_ctc_loss"};
+
+// Operators that read or write parts of their first argument, at places given by the values of an index.
+constexpr std::array<std::string_view, 20> INDEXED = {
+    "index",       "_unsafe_index", "index_select", "gather",      "take",         "embedding",    "index_put_",
+    "_index_put_impl_", "index_copy_", "index_add_", "index_fill_", "index_reduce_", "scatter_",    "scatter_add_",
+    "scatter_reduce_", "put_",      "embedding_renorm_", "_embedding_bag", "_embedding_bag_forward_only", "take_along_dim"};
 
 std::unordered_map<const c10::FunctionSchema *, Traits> all_traits;
 std::array<std::string, 4> lists;  // computed, composed, refused, waiting; one name per line
@@ -96,6 +104,7 @@ Traits traits_for(const c10::OperatorHandle &op) {
     traits.has_no_meta = contains(WRITE_AT_INDEX, name);
     traits.takes_hosts = contains(TAKE_HOSTS, name);
     traits.is_random = has_generator(op.schema()) || is_dropout(op);
+    traits.is_indexed = contains(INDEXED, name);
     return traits;
 }
 
@@ -130,12 +139,26 @@ public:
                               target.is_conj() == source.is_conj() && target.is_neg() == source.is_neg();
         if (is_on_device && !is_plain) {
             compute(op, keys, stack);
+        } else if (const Place place = take_place()) {
+            // torch_npu submits the copy in its queue, between these two.
+            queue([place] { softaclEnterPlace(place.get()); });
+            plain_.callBoxed(op, keys, stack);
+            queue([] { softaclLeavePlace(); });
         } else {
             plain_.callBoxed(op, keys, stack);
         }
     }
 
 private:
+    template <typename F>
+    static void queue(F &&function) {
+        const auto run = [function]() -> int {
+            function();
+            return 0;
+        };
+        at_npu::native::OpCommand::RunOpApiV2("softacl_place", run, false);
+    }
+
     c10::SafeKernelFunction plain_;
 };
 
@@ -163,7 +186,9 @@ void register_operator(torch::Library &library, torch::Library &autograd, const 
     const std::string_view name = base_name(op);
     const bool has_own = op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);
     const auto implement = [&](torch::CppFunction &&kernel) { library.impl(traits.name.c_str(), std::move(kernel)); };
-    if (op.hasKernelForDispatchKey(c10::DispatchKey::AutogradPrivateUse1)) {
+    // With a kernel of its own for the device, a composed operator would not be differentiated through its parts.
+    if (op.hasKernelForDispatchKey(c10::DispatchKey::AutogradPrivateUse1) ||
+        (has_own && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))) {
         autograd.impl(traits.name.c_str(),
                       functor<Forward>(op.getComputedKernelForDispatchKey(c10::DispatchKey::AutogradCPU)));
     }

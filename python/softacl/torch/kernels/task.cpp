@@ -277,11 +277,13 @@ void add_ranges(const View &view, uint32_t access, std::vector<softaclRange> &ra
 
 }  // namespace
 
-std::vector<softaclRange> Task::ranges() const {
-    std::vector<softaclRange> ranges;
+void Task::find_ranges() {
     ranges.reserve(views.size() + outputs.size());
     const auto &schema = op.schema();
-    for (size_t index = 0; index < arguments.size(); ++index) {
+    // Which rows an index selects is not known before the task runs. To report the whole tensor would be wrong: another
+    // stream may use other rows.
+    const size_t first = traits_of(op).is_indexed ? 1 : 0;
+    for (size_t index = first; index < arguments.size(); ++index) {
         const auto *alias = schema.arguments()[index].alias_info();
         uint32_t access = SOFTACL_READ;
         if (alias != nullptr && alias->isWrite()) {
@@ -298,7 +300,6 @@ std::vector<softaclRange> Task::ranges() const {
         ranges.push_back({random->captured_seed, sizeof(int64_t), SOFTACL_READ});
         ranges.push_back({random->captured_offset, sizeof(int64_t), SOFTACL_READ});
     }
-    return ranges;
 }
 
 }  // namespace softacl_torch
