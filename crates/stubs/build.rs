@@ -12,17 +12,22 @@ fn main() {
     }
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     // Only its name matters: the stubs are linked against it, and the loader resolves it to softacl's library.
-    compile(&out, "libascendcl.so", "typedef int nothing;\n", &[]);
-    compile(&out, "libhccl.so", "typedef int nothing;\n", &[]);
+    for needed in ["libascendcl.so", "libhccl.so", "libopapi.so"] {
+        compile(&out, needed, "typedef int nothing;\n", &[]);
+    }
     let symbols = rows("symbols.tsv");
     let libraries = rows("libraries.tsv");
-    for kind in ["stub", "name", "hccl"] {
+    for kind in ["stub", "name", "hccl", "operators"] {
         let mut list = String::from("&[\n");
         for library in libraries.iter().filter(|row| row[1] == kind) {
             let name = library[0].as_str();
             let exported: Vec<&Vec<String>> = symbols.iter().filter(|row| row[0] == name).collect();
             let directory = format!("-L{}", out.display());
-            let needed = if kind == "hccl" { "-lhccl" } else { "-lascendcl" };
+            let needed = match kind {
+                "hccl" => "-lhccl",
+                "operators" => "-lopapi",
+                _ => "-lascendcl",
+            };
             let mut options = vec!["-Wl,--no-as-needed", &directory, needed];
             // Where a package has the library that it needs, wherever the package was installed.
             options.push(if kind == "stub" { "-Wl,-rpath,$ORIGIN/../../lib64" } else { "-Wl,-rpath,$ORIGIN" });

@@ -1,7 +1,7 @@
 /**
  * @file acl_meta.h
  * Objects that operators of the operator interface (aclnn) take as arguments: tensors, scalars, arrays and
- * lists. The library is libnnopbase.so. softacl has the objects; the operators do not run.
+ * lists. The library is libnnopbase.so. The operators are in aclnnop/.
  *
  *     int64_t dims[2] = {rows, columns};
  *     aclTensor *t = aclCreateTensor(dims, 2, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, dims, 2, dev);
@@ -139,8 +139,9 @@ ACL_FUNC_VISIBILITY aclnnStatus aclInitTensor(aclTensor *tensor, const int64_t *
 ACL_FUNC_VISIBILITY aclnnStatus aclSetRawTensorAddr(aclTensor *tensor, void *addr);
 
 /*
- * Executors. softacl has no operators, so no executor exists: NULL -> ACLNN_ERR_INNER_NULLPTR, everything else ->
- * ACLNN_ERR_PARAM_INVALID.
+ * Executors: what phase one of an operator prepares. Phase two frees an executor, unless it is repeatable. NULL ->
+ * ACLNN_ERR_INNER_NULLPTR; an executor that does not exist or was used, an index that is too large, or a tensor that was
+ * NULL in phase one -> ACLNN_ERR_PARAM_INVALID.
  */
 
 /** Allows an executor to run more than once; destroy it with aclDestroyAclOpExecutor then. */

@@ -53,8 +53,8 @@ pub fn stage(stage: &Path, home: &Path, built: &Path) -> Result<()> {
     softacl_toolkit::write(stage, cann_version())?;
     write(&stage.join("set_env.sh"), &softacl_toolkit::script(home))?;
     place(&built.join("libascendcl.so"), &stage.join("lib64/libascendcl.so"), 0o755)?;
-    let objects = stage.join(softacl_toolkit::ACLNN_LIBRARIES).join("libnnopbase.so");
-    place(&built.join("libnnopbase.so"), &objects, 0o755)?;
+    let operators = stage.join(softacl_toolkit::ACLNN_LIBRARIES).join("libopapi.so");
+    place(&built.join("libopapi.so"), &operators, 0o755)?;
     place(&built.join("libhccl.so"), &stage.join("lib64/libhccl.so"), 0o755)?;
     place(&built.join("softacl"), &stage.join("bin/softacl"), 0o755)?;
     for tool in ["npu-smi", "hccn_tool"] {

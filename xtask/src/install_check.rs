@@ -52,7 +52,7 @@ pub fn check() -> Result<()> {
 }
 
 /// Fails unless `set_env.sh` and `softacl run` of the installation set the same variables, and a program that uses the
-/// objects of the operator interface builds and runs with `--aclnn`.
+/// operator interface builds and runs with `--aclnn`.
 fn check_environments(prefix: &Path, directory: &Path) -> Result<()> {
     let names: Vec<&str> = softacl_toolkit::VARIABLES.iter().map(|variable| variable.name).collect();
     let print = format!("for name in {}; do echo \"$name=${{!name}}\"; done", names.join(" "));
@@ -64,14 +64,16 @@ fn check_environments(prefix: &Path, directory: &Path) -> Result<()> {
         ensure!(sourced == run, "set_env.sh {script} and softacl run differ:\n{sourced}\n{run}");
         ensure!(names.iter().all(|name| sourced.contains(&format!("{name}={prefix}"))), "not all are set:\n{sourced}");
     }
-    let source = workspace::root().join("conformance/aclnn/objects.cpp");
-    let program = directory.join("objects");
-    text_of(&format!(
-        "set -e; source {prefix}/set_env.sh --aclnn; g++ -std=c++17 -pthread -I$ASCEND_HOME_PATH/include {} -o {program} \
-         -L$ASCEND_HOME_PATH/lib64 -L$ASCEND_HOME_PATH/lib64/stub -lnnopbase -lascendcl; {program}",
-        source.display(),
-        program = program.display()
-    ))?;
+    for (name, source) in [("objects", "conformance/aclnn"), ("transformer", "examples/c/aclnn")] {
+        let source = workspace::root().join(source).join(name).with_extension("cpp");
+        let program = directory.join(name);
+        text_of(&format!(
+            "set -e; source {prefix}/set_env.sh --aclnn; g++ -std=c++17 -pthread -I$ASCEND_HOME_PATH/include {} -o {program} \
+             -L$ASCEND_HOME_PATH/lib64 -L$ASCEND_HOME_PATH/lib64/stub -lopapi -lnnopbase -lascendcl; {program}",
+            source.display(),
+            program = program.display()
+        ))?;
+    }
     Ok(())
 }
 

@@ -18,6 +18,7 @@ mod install;
 mod install_check;
 mod miri;
 mod mutate;
+mod operators;
 mod parallel;
 mod portable;
 mod python;

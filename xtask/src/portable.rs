@@ -16,7 +16,7 @@ const GLIBC: &str = "2.28";
 pub const PLATFORM: &str = "manylinux_2_28";
 
 /// Crates with products of a release: the command, the libraries and the Python module.
-const PACKAGES: [&str; 4] = ["softacl", "ascendcl-capi", "softacl-nnopbase", "softacl-python"];
+const PACKAGES: [&str; 4] = ["softacl", "ascendcl-capi", "softacl-opapi", "softacl-python"];
 
 /// Crates that no fast path runs through, and how packages are built from them: for size. `*` are the dependencies.
 const SMALL: [(&str, &str); 9] = [

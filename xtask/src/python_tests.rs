@@ -13,9 +13,11 @@ pub fn test() -> Result<()> {
     let environment = environment()?;
     let python = environment.join("bin/python");
     pip(&python, &["--force-reinstall", "--no-deps", &wheel.display().to_string()])?;
-    let mut tests = clean(&python);
-    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(workspace::root().join("python/tests"));
-    workspace::run(&mut tests)?;
+    for tests in ["python/tests", "python/aclnn"] {
+        let mut pytest = clean(&python);
+        pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(workspace::root().join(tests));
+        workspace::run(&mut pytest)?;
+    }
     let mut stubs = clean(&python);
     workspace::run(stubs.args(["-m", "mypy.stubtest", "acl"]).current_dir(&environment))?;
     other_interpreters(&workspace::target().join(wheel::STAGE))

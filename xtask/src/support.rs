@@ -1,6 +1,6 @@
 //! `cargo xtask support`: generates docs/support.md, the support table, from the function manifest.
 
-use crate::workspace;
+use crate::{operators, workspace};
 use anyhow::{Context, Result, bail, ensure};
 use ascendcl_sys::{FUNCTIONS, Function, Support};
 use std::fmt::Write as _;
@@ -8,8 +8,9 @@ use std::fs;
 
 const PRODUCTS: [&str; 6] = ["950", "A3", "A2", "310B", "310P", "910"];
 
-/// Writes docs/support.md, or fails if it is out of date when `check` is set.
+/// Writes docs/support.md, docs/aclnn.md and the headers of the operators, or fails if it is out of date when `check` is set.
 pub fn write(check: bool) -> Result<()> {
+    operators::write(check)?;
     let path = workspace::root().join("docs/support.md");
     let text = table()?;
     if check {

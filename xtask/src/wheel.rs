@@ -57,11 +57,14 @@ fn stage_tree(home: &Path, built: &Path) -> Result<()> {
         let path = home.join(softacl_toolkit::STUB_LIBRARIES).join(library.name);
         softacl_toolkit::write_file(&path, library.bytes, 0o755)?;
     }
-    let objects = home.join(softacl_toolkit::ACLNN_LIBRARIES).join("libnnopbase.so");
-    place(&built.join("libnnopbase.so"), &objects, 0o755)?;
     place(&built.join("libhccl.so"), &home.join(softacl_toolkit::LIBRARIES).join("libhccl.so"), 0o755)?;
     for library in softacl_stubs::HCCL_NAMES {
         softacl_toolkit::write_file(&home.join(softacl_toolkit::LIBRARIES).join(library.name), library.bytes, 0o755)?;
+    }
+    let operators = home.join(softacl_toolkit::ACLNN_LIBRARIES);
+    place(&built.join("libopapi.so"), &operators.join("libopapi.so"), 0o755)?;
+    for library in softacl_stubs::OPERATOR_NAMES {
+        softacl_toolkit::write_file(&operators.join(library.name), library.bytes, 0o755)?;
     }
     copy_tree(&workspace::root().join("include"), &home.join("include"))?;
     install::write_build_files(home)?;

@@ -41,7 +41,7 @@ pub fn build_library() -> Result<PathBuf> {
 /// Builds the command line and the library for a target, or for the host if `triple` is `None`. Returns the directory
 /// that contains `libascendcl.so`.
 pub fn build_library_for(triple: Option<&str>) -> Result<PathBuf> {
-    let packages = ["softacl", "ascendcl-capi", "softacl-nnopbase", "softacl-hccl"].map(|name| ["--package", name]);
+    let packages = ["softacl", "ascendcl-capi", "softacl-opapi", "softacl-hccl"].map(|name| ["--package", name]);
     let packages = packages.as_flattened();
     let target_option = triple.iter().flat_map(|triple| ["--target", triple]);
     run(cargo().args(["build", "--release", "--locked"]).args(packages).args(target_option))?;
@@ -50,16 +50,23 @@ pub fn build_library_for(triple: Option<&str>) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Gives the library its name. Clients load libascendcl.so; cargo names the file after the crate.
+/// Gives the libraries their names. Clients load libascendcl.so; cargo names the file after the crate. The objects and the
+/// operators of aclnn are one library with two names.
 pub fn name_library(directory: &Path) -> Result<()> {
-    let library = directory.join("libascendcl.so");
+    if directory.join("libopapi.so").exists() {
+        link("libopapi.so", directory, "libnnopbase.so")?;
+    }
+    link("libascendcl_capi.so", directory, "libascendcl.so")
+}
+
+fn link(built: &str, directory: &Path, name: &str) -> Result<()> {
+    let library = directory.join(name);
     if let Err(error) = fs::remove_file(&library)
         && error.kind() != std::io::ErrorKind::NotFound
     {
         return Err(error).with_context(|| format!("replacing {}", library.display()));
     }
-    fs::hard_link(directory.join("libascendcl_capi.so"), &library)
-        .with_context(|| format!("creating {}", library.display()))
+    fs::hard_link(directory.join(built), &library).with_context(|| format!("creating {}", library.display()))
 }
 
 /// Returns the default options of the conformance runner for a library.

@@ -210,8 +210,9 @@ impl Participant {
     }
 }
 
-/// Beginnings of the file names of system libraries: reports show the program that called them.
-const SYSTEM_LIBRARIES: [&str; 12] = [
+/// Beginnings of the file names of system libraries, and of the operator interface: reports show the program that called
+/// them.
+const SYSTEM_LIBRARIES: [&str; 13] = [
     "libc.so",
     "libc-2",
     "libm.so",
@@ -224,6 +225,7 @@ const SYSTEM_LIBRARIES: [&str; 12] = [
     "libgcc_s",
     "libpython",
     "linux-vdso",
+    "libopapi",
 ];
 
 impl Frame {

@@ -18,8 +18,8 @@ const BUILT: &str = "libascendcl_capi.so";
 /// Parts that only a complete installation has.
 const INSTALLED: [&str; 4] = ["set_env.sh", "lib64/libascendcl.so", "bin/npu-smi", "latest"];
 
-/// Objects of the operator interface.
-const OBJECTS: &str = "libnnopbase.so";
+/// The operator interface.
+const OPERATORS: &str = "libopapi.so";
 
 /// Collective communication.
 const COLLECTIVES: &str = "libhccl.so";
@@ -69,7 +69,7 @@ fn private_tree(program: &Path, directory: &Path) -> Result<PathBuf> {
     };
     write().with_context(|| format!("could not write the toolkit tree in {}", home.display()))?;
     write_link(&library(directory)?, &home.join(softacl_toolkit::LIBRARIES).join(LIBRARY))?;
-    for (name, place) in [(OBJECTS, softacl_toolkit::ACLNN_LIBRARIES), (COLLECTIVES, softacl_toolkit::LIBRARIES)] {
+    for (name, place) in [(OPERATORS, softacl_toolkit::ACLNN_LIBRARIES), (COLLECTIVES, softacl_toolkit::LIBRARIES)] {
         let packaged = directory.join("..").join(place);
         let candidates = [packaged, directory.join("deps"), directory.to_owned()].map(|from| from.join(name));
         if let Some(built) = candidates.iter().find(|path| path.is_file()) {

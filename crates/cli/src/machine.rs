@@ -51,9 +51,10 @@ pub struct MachineOptions {
     /// for programs in a Python environment with torch_npu, which does not load without them.
     #[arg(long)]
     with_stubs: bool,
-    /// Provide libnnopbase.so: tensors, scalars and arrays of the operator interface
+    /// Provide the operator interface: libopapi.so and libnnopbase.so
     ///
-    /// Operators do not run. Not the default, because frameworks use this interface wherever they find it.
+    /// Operators compute on the CPU (docs/aclnn.md). Not the default, because frameworks use this interface wherever they
+    /// find it.
     #[arg(long)]
     with_aclnn: bool,
     /// Program and arguments

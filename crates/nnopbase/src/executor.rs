@@ -1,51 +1,189 @@
-//! Functions on executors. An operator creates an executor, and there are no operators: every executor is unknown.
+//! Executors: operators that phase one prepared, and their lives. What an operator computes is not known here.
+//!
+//! Phase two takes the executor out of the table, unless it is repeatable. A used executor is then unknown, like every
+//! other stale handle.
 
-use crate::access::unknown;
+use crate::access::{TENSOR, with};
+use crate::objects::Object;
 use crate::status::{Failure, Status, finish};
+use crate::table::table;
+use std::any::Any;
 use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
 
-fn refuse(function: &str, executor: *mut c_void, changed: Option<*mut c_void>) -> Status {
-    finish(
-        function,
-        Err(match (executor.is_null(), changed.is_some_and(|changed| changed.is_null())) {
-            (true, _) => Failure::NullExecutor("executor"),
-            (_, true) => Failure::NullExecutor("the tensor or list"),
-            _ => unknown(executor as usize, "executor"),
-        }),
-    )
+/// A prepared operator.
+pub struct Executor {
+    pub operator: &'static str,
+    /// Its tensors, in the order of the arguments; lists with all their members.
+    pub slots: Vec<Slot>,
+    /// Phase two leaves it alive.
+    pub is_repeatable: bool,
+    /// What the operator library prepared.
+    pub prepared: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executor").field("operator", &self.operator).field("slots", &self.slots).finish_non_exhaustive()
+    }
+}
+
+/// A tensor of a prepared operator.
+#[derive(Debug, Clone, Copy)]
+pub struct Slot {
+    /// Position among the arguments that are tensors or lists.
+    pub argument: usize,
+    /// Position in the list, if the argument is one.
+    pub member: Option<usize>,
+    pub role: Role,
+    /// `None` if the argument was NULL.
+    pub address: Option<usize>,
+}
+
+/// Whether an operator reads or writes a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Input,
+    Output,
+    /// Read and written in place.
+    Both,
+}
+
+/// Slots that a function counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Inputs,
+    Outputs,
+    All,
+}
+
+impl Side {
+    fn has(self, slot: &Slot) -> bool {
+        match self {
+            Side::Inputs => slot.role != Role::Output,
+            Side::Outputs => slot.role != Role::Input,
+            Side::All => true,
+        }
+    }
+}
+
+fn change(handle: usize, change: impl FnOnce(&mut Executor) -> Result<(), Failure>) -> Result<(), Failure> {
+    if handle == 0 {
+        return Err(Failure::NullExecutor("executor"));
+    }
+    match table().get_mut(handle) {
+        Some(Object::Executor(executor)) => change(executor),
+        _ => Err(unknown_executor(handle)),
+    }
+}
+
+/// The failure of a handle that is no executor.
+pub fn unknown_executor(handle: usize) -> Failure {
+    Failure::Invalid(format!(
+        "{handle:#x} is not a live executor; phase two frees it, unless aclSetAclOpExecutorRepeatable was called"
+    ))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetAclOpExecutorRepeatable(executor: *mut c_void) -> Status {
-    refuse("aclSetAclOpExecutorRepeatable", executor, None)
+    let changed = change(executor as usize, |executor| {
+        executor.is_repeatable = true;
+        Ok(())
+    });
+    finish("aclSetAclOpExecutorRepeatable", changed)
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclDestroyAclOpExecutor(executor: *mut c_void) -> Status {
-    refuse("aclDestroyAclOpExecutor", executor, None)
+    let handle = executor as usize;
+    let destroyed = change(handle, |_| Ok(())).map(|()| drop(table().remove(handle)));
+    finish("aclDestroyAclOpExecutor", destroyed)
+}
+
+/// Replaces the address of one tensor.
+fn set_single(executor: usize, side: Side, index: usize, tensor: usize, address: *mut c_void) -> Result<(), Failure> {
+    if executor == 0 {
+        return Err(Failure::NullExecutor("executor"));
+    }
+    if tensor == 0 {
+        return Err(Failure::NullExecutor("tensor"));
+    }
+    change(executor, |executor| {
+        let count = executor.slots.iter().filter(|slot| side.has(slot)).count();
+        let operator = executor.operator;
+        let slot = executor.slots.iter_mut().filter(|slot| side.has(slot)).nth(index).ok_or_else(|| {
+            Failure::Invalid(format!("index is {index}; {operator} has {count} such tensors, counted from 0"))
+        })?;
+        set(slot, address, || format!("tensor {index} of {operator}"))
+    })?;
+    with(tensor, TENSOR, |object| matches!(object, Object::Tensor(_)).then_some(()))
+}
+
+/// Replaces the address of a member of a list.
+fn set_member(
+    executor: usize,
+    side: Side,
+    argument: usize,
+    member: usize,
+    list: usize,
+    address: *mut c_void,
+) -> Result<(), Failure> {
+    if executor == 0 {
+        return Err(Failure::NullExecutor("executor"));
+    }
+    if list == 0 {
+        return Err(Failure::NullExecutor("tensors"));
+    }
+    change(executor, |executor| {
+        let operator = executor.operator;
+        let mut arguments: Vec<usize> =
+            executor.slots.iter().filter(|slot| side.has(slot)).map(|slot| slot.argument).collect();
+        arguments.dedup();
+        let wanted = arguments.get(argument).copied();
+        let slot = executor
+            .slots
+            .iter_mut()
+            .find(|slot| side.has(slot) && Some(slot.argument) == wanted && slot.member == Some(member))
+            .ok_or_else(|| Failure::Invalid(format!("{operator} has no list at {argument} with a member {member}")))?;
+        set(slot, address, || format!("member {member} of list {argument} of {operator}"))
+    })
+}
+
+fn set(slot: &mut Slot, address: *mut c_void, what: impl FnOnce() -> String) -> Result<(), Failure> {
+    match &mut slot.address {
+        Some(old) => {
+            *old = address as usize;
+            Ok(())
+        }
+        None => Err(Failure::Invalid(format!("{} was NULL in phase one", what()))),
+    }
 }
 
 /// Declares functions that change an address. Each exists under two names.
 macro_rules! addresses {
-    (single: $($name:ident)*) => {$(
+    (single: $($name:ident $side:ident)*) => {$(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
-            executor: *mut c_void, _index: usize, tensor: *mut c_void, _address: *mut c_void,
+            executor: *mut c_void, index: usize, tensor: *mut c_void, address: *mut c_void,
         ) -> Status {
-            refuse(stringify!($name), executor, Some(tensor))
+            let set = set_single(executor as usize, Side::$side, index, tensor as usize, address);
+            finish(stringify!($name), set)
         }
     )*};
-    (member: $($name:ident)*) => {$(
+    (member: $($name:ident $side:ident)*) => {$(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
-            executor: *mut c_void, _argument: usize, _member: usize, tensors: *mut c_void, _address: *mut c_void,
+            executor: *mut c_void, argument: usize, member: usize, tensors: *mut c_void, address: *mut c_void,
         ) -> Status {
-            refuse(stringify!($name), executor, Some(tensors))
+            let set = set_member(executor as usize, Side::$side, argument, member, tensors as usize, address);
+            finish(stringify!($name), set)
         }
     )*};
 }
 
-addresses!(single: aclSetInputTensorAddr aclSetOutputTensorAddr aclSetTensorAddr
-    AclSetInputTensorAddr AclSetOutputTensorAddr AclSetTensorAddr);
-addresses!(member: aclSetDynamicInputTensorAddr aclSetDynamicOutputTensorAddr aclSetDynamicTensorAddr
-    AclSetDynamicInputTensorAddr AclSetDynamicOutputTensorAddr AclSetDynamicTensorAddr);
+addresses!(single: aclSetInputTensorAddr Inputs aclSetOutputTensorAddr Outputs aclSetTensorAddr All
+    AclSetInputTensorAddr Inputs AclSetOutputTensorAddr Outputs AclSetTensorAddr All);
+addresses!(member: aclSetDynamicInputTensorAddr Inputs aclSetDynamicOutputTensorAddr Outputs
+    aclSetDynamicTensorAddr All AclSetDynamicInputTensorAddr Inputs AclSetDynamicOutputTensorAddr Outputs
+    AclSetDynamicTensorAddr All);

@@ -1,6 +1,6 @@
 //! Start and end of the operator interface. Both only check their arguments: the objects need no preparation.
 
-use crate::program::read_array;
+use crate::program::read_text;
 use crate::status::{Failure, SUCCESS, Status, finish};
 use std::ffi::{OsStr, c_char};
 use std::fs::File;
@@ -21,13 +21,7 @@ pub extern "C" fn aclnnFinalize() -> Status {
 
 /// Fails if the configuration cannot be read. Its options concern kernels.
 fn check_config(address: usize) -> Result<(), Failure> {
-    let mut path = Vec::new();
-    while path.len() < MAX_PATH {
-        match read_array::<u8>(address + path.len(), 1, "configPath")?[0] {
-            0 => break,
-            byte => path.push(byte),
-        }
-    }
+    let path = read_text(address, MAX_PATH, "configPath")?;
     let path = OsStr::from_bytes(&path);
     let opened = File::open(path).map(|_| ());
     opened.map_err(|error| Failure::Invalid(format!("configPath {} cannot be read: {error}", path.display())))

@@ -1,9 +1,10 @@
 //! The objects: data only.
 
+use crate::executor::Executor;
 use ascendcl_sys::*;
 
 /// An object of the operator interface.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub enum Object {
     Tensor(Tensor),
     Scalar(Scalar),
@@ -13,6 +14,7 @@ pub enum Object {
     /// Handles of the members, which the list owns.
     TensorList(Vec<usize>),
     ScalarList(Vec<usize>),
+    Executor(Box<Executor>),
 }
 
 /// A view of memory of the program. Strides and offset count elements.

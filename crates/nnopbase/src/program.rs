@@ -45,6 +45,18 @@ pub fn write<T>(address: usize, value: T, name: &'static str) -> Result<(), Fail
         .map_err(|_| Failure::Invalid(format!("{name}: {address:#x} cannot be written")))
 }
 
+/// Reads a string that ends with a zero byte, of at most `limit` bytes.
+pub fn read_text(address: usize, limit: usize, name: &'static str) -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    while text.len() < limit {
+        match read_array::<u8>(address + text.len(), 1, name)?[0] {
+            0 => break,
+            byte => text.push(byte),
+        }
+    }
+    Ok(text)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Read,

@@ -1,6 +1,6 @@
 //! Status codes, and where the sentence about an error goes.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::LazyLock;
 use std::{fmt, ptr};
 
@@ -17,6 +17,10 @@ pub enum Failure {
     Invalid(String),
     /// An executor, or what it should change, is NULL.
     NullExecutor(&'static str),
+    /// The runtime refused a task, or this library does not have the operator.
+    Runtime(String),
+    /// A mistake in this library.
+    Inner(String),
 }
 
 impl Failure {
@@ -25,6 +29,8 @@ impl Failure {
             Failure::Null(_) => 161_001,
             Failure::Invalid(_) => 161_002,
             Failure::NullExecutor(_) => 561_103,
+            Failure::Runtime(_) => 361_001,
+            Failure::Inner(_) => 561_000,
         }
     }
 }
@@ -33,7 +39,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Null(name) | Failure::NullExecutor(name) => write!(f, "{name} is NULL"),
-            Failure::Invalid(text) => f.write_str(text),
+            Failure::Invalid(text) | Failure::Runtime(text) | Failure::Inner(text) => f.write_str(text),
         }
     }
 }
@@ -65,19 +71,25 @@ type Reporter = unsafe extern "C" fn(*const c_char);
 
 /// Found at run time: this library works without the runtime, too, and then nothing can read a message.
 static REPORTER: LazyLock<Option<Reporter>> = LazyLock::new(|| {
-    let name = c"softaclReportError".as_ptr();
-    // SAFETY: the names are strings; the flag only finds a library that is already loaded. The symbol has this type.
-    unsafe {
-        let mut symbol = libc::dlsym(libc::RTLD_DEFAULT, name);
+    // SAFETY: the symbol has this type.
+    runtime_symbol(c"softaclReportError").map(|symbol| unsafe { std::mem::transmute::<*mut c_void, Reporter>(symbol) })
+});
+
+/// Finds a function of the runtime, if the process has loaded it.
+pub fn runtime_symbol(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the names are strings; the flag only finds a library that is already loaded.
+    let symbol = unsafe {
+        let mut symbol = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
         if symbol.is_null() {
             let library = libc::dlopen(c"libascendcl.so".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
             if !library.is_null() {
-                symbol = libc::dlsym(library, name);
+                symbol = libc::dlsym(library, name.as_ptr());
             }
         }
-        (!symbol.is_null()).then(|| std::mem::transmute::<*mut c_void, Reporter>(symbol))
-    }
-});
+        symbol
+    };
+    (!symbol.is_null()).then_some(symbol)
+}
 
 #[cold]
 fn report(function: &str, failure: &Failure) {

@@ -28,9 +28,12 @@ pub static NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/name.rs"));
 /// Other names of `libhccl.so`, each as a library without functions that needs it.
 pub static HCCL_NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/hccl.rs"));
 
+/// Other names of `libopapi.so`, each as a library without functions that needs it.
+pub static OPERATOR_NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/operators.rs"));
+
 #[cfg(test)]
 mod tests {
-    use super::{HCCL_NAMES, LIBRARIES, NAMES};
+    use super::{HCCL_NAMES, LIBRARIES, NAMES, OPERATOR_NAMES};
     use std::process::Command;
     use std::{env, fs};
 
@@ -40,7 +43,7 @@ mod tests {
         fs::create_dir_all(&directory).unwrap();
         let table = include_str!("../symbols.tsv");
         let mut checked = 0;
-        for library in LIBRARIES.iter().chain(NAMES).chain(HCCL_NAMES) {
+        for library in LIBRARIES.iter().chain(NAMES).chain(HCCL_NAMES).chain(OPERATOR_NAMES) {
             let path = directory.join(library.name);
             fs::write(&path, library.bytes).unwrap();
             let run = |arguments: &[&str]| {
@@ -48,7 +51,12 @@ mod tests {
                 String::from_utf8(output.stdout).unwrap()
             };
             let dynamic = run(&["readelf", "--wide", "--dynamic"]);
-            let needed = if library.name == "libhcomm.so" { "[libhccl.so]" } else { "[libascendcl.so]" };
+            let is_one_of = |names: &[super::Library]| names.iter().any(|name| name.name == library.name);
+            let needed = match () {
+                () if is_one_of(HCCL_NAMES) => "[libhccl.so]",
+                () if is_one_of(OPERATOR_NAMES) => "[libopapi.so]",
+                () => "[libascendcl.so]",
+            };
             assert!(dynamic.contains("NEEDED") && dynamic.contains(needed), "{dynamic}");
             assert!(dynamic.contains(&format!("soname: [{}]", library.name)), "{dynamic}");
             let symbols = run(&["nm", "--dynamic", "--defined-only"]);

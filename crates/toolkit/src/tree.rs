@@ -53,6 +53,9 @@ pub fn write(home: &Path, version: &str) -> io::Result<()> {
     for library in softacl_stubs::HCCL_NAMES {
         write_link(Path::new("libhccl.so"), &home.join(LIBRARIES).join(library.name))?;
     }
+    for library in softacl_stubs::OPERATOR_NAMES {
+        write_link(Path::new("libopapi.so"), &home.join(ACLNN_LIBRARIES).join(library.name))?;
+    }
     write_file(&home.join("set_env.sh"), script(&fs::canonicalize(home)?).as_bytes(), 0o644)
 }
 
@@ -70,7 +73,9 @@ fn nodes(version: &str) -> Vec<(String, Node)> {
     add("ARCH-linux/devlib", Node::Link("../lib64"));
     add("lib64/stub/libascendcl.so", Node::Link("../libascendcl.so"));
     // Only for linking: the loader does not search this directory.
-    add("lib64/stub/libnnopbase.so", Node::Link("../../aclnn/lib64/libnnopbase.so"));
+    for library in ["libnnopbase.so", "libopapi.so"] {
+        add(&format!("lib64/stub/{library}"), Node::Link("../../aclnn/lib64/libopapi.so"));
+    }
     add("bin/setenv.bash", Node::Link("../set_env.sh"));
     for directory in ["opp/built-in", "opp/vendors", "toolkit", "lib64", ACLNN_LIBRARIES] {
         add(directory, Node::Directory);
@@ -110,7 +115,7 @@ mod tests {
     #[test]
     fn tree_can_be_written_twice_and_every_link_has_a_target() {
         let home = std::env::temp_dir().join(format!("softacl-tree-{}", std::process::id()));
-        for part in ["include/acl/acl.h", "lib64/libascendcl.so", "aclnn/lib64/libnnopbase.so"] {
+        for part in ["include/acl/acl.h", "lib64/libascendcl.so", "aclnn/lib64/libopapi.so"] {
             write_file(&home.join(part), b"from the build", 0o644).unwrap();
         }
         write(&home, "8.5.0").unwrap();

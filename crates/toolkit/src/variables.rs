@@ -134,7 +134,7 @@ const IN_MEMORY: &str = "writing to a String cannot fail";
 
 const HEAD: &str = r#"# Source this file to use softacl as the Ascend toolkit.
 #   --stubs   also provide stubs of other vendor libraries; programs such as torch_npu need them to load
-#   --aclnn   also provide libnnopbase.so, the objects of the operator interface
+#   --aclnn   also provide libopapi.so and libnnopbase.so, the operator interface
 if [ -n "${BASH_VERSION:-}" ]; then
   eval '_softacl_home="${BASH_SOURCE[0]}"'
 elif [ -n "${ZSH_VERSION:-}" ]; then

@@ -12,7 +12,7 @@ pub enum Rank {
 }
 
 /// Ranks by package name, from bottom to top. A crate may be listed before it exists.
-const RANKS: [(&str, Rank); 23] = [
+const RANKS: [(&str, Rank); 24] = [
     ("ascendcl-sys", Rank::Product(0)),
     ("softacl-profiles", Rank::Product(0)),
     ("softacl-sync", Rank::Product(0)),
@@ -29,6 +29,7 @@ const RANKS: [(&str, Rank); 23] = [
     ("softacl-nnopbase", Rank::Product(6)),
     ("softacl-hccl", Rank::Product(6)),
     ("softacl-stubs", Rank::Product(6)),
+    ("softacl-opapi", Rank::Product(7)),
     ("ascendcl", Rank::Product(7)),
     ("softacl-python", Rank::Product(7)),
     ("softacl-toolkit", Rank::Product(7)),

@@ -50,6 +50,9 @@ pub struct Case {
     pub hangs: bool,
     /// Seconds after which the checker stops the buggy program.
     pub timeout: Option<u64>,
+    /// Libraries to link in addition to the runtime, without `lib` and `.so`.
+    #[serde(default)]
+    pub links: Vec<String>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     #[serde(skip)]

@@ -102,6 +102,7 @@ impl Paths {
         .arg(self.binary(case, twin))
         .arg("-L")
         .arg(&self.library)
+        .args(case.links.iter().map(|library| format!("-l{library}")))
         .arg("-lascendcl");
         let output = gcc.output().context("starting gcc")?;
         let text = || format!("{}\n{}", command_line(&gcc), String::from_utf8_lossy(&output.stderr));
