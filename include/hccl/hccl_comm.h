@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/** Configuration of a communicator. The first field tells the library which fields the program knows. */
+/** Configuration of a communicator. The first field says which fields the program knows. */
 typedef struct {
     size_t size;
     uint32_t magic;
@@ -66,7 +66,7 @@ HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, u
 HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank,
                                       const HcclCommConfig *config, HcclComm *comm);
 
-/** As above, for a rank of a rank table. */
+/** Creates a communicator for a rank of a rank table. */
 HcclResult HcclCommInitClusterInfo(const char *clusterInfo, uint32_t rank, HcclComm *comm);
 HcclResult HcclCommInitClusterInfoConfig(const char *clusterInfo, uint32_t rank, HcclCommConfig *config, HcclComm *comm);
 

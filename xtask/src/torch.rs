@@ -146,7 +146,7 @@ impl Suite {
     }
 
     /// The operators of PyTorch's OpInfo database against the CPU. Goes on where an interrupted run stopped; the files
-    /// of a build are kept in a directory of their own.
+    /// of a build are kept in a separate directory.
     fn check_sweep(&self) -> Result<()> {
         let output = workspace::target().join("torch-sweep").display().to_string();
         let runs: &[(&str, &str, &[&str])] = &[

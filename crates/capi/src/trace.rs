@@ -1,7 +1,7 @@
 //! The trace of this process: recorded if SOFTACL_TRACE names a file.
 //!
 //! A file whose name ends in `.log` is the log itself, from which `softacl trace` makes the trace; it is complete at
-//! any time. Any other file gets the trace when the process ends, and keeps what it contains until then; meanwhile the
+//! any time. Any other file gets the trace when the process ends, and keeps its old content before that; the
 //! log is beside it, and stays there if the process is killed. Recording and formats are in `softacl_tracer`; this
 //! module decides when and where they are written.
 

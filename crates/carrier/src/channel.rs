@@ -1,8 +1,8 @@
 //! A channel: a one-way stream of bytes from one rank to another, in a ring of shared memory.
 //!
 //! One side writes, one side reads. `written` and `read` count bytes since the beginning and only grow; the bytes between
-//! them belong to the reader, all others to the writer. Whoever changes a position publishes the bytes with it (release),
-//! and whoever sees it may use them (acquire). The length of the ring is a multiple of every alignment that occurs, so an
+//! them belong to the reader, all others to the writer. The side that changes a position publishes the bytes with it (release),
+//! and the side that sees it may use them (acquire). The length of the ring is a multiple of every alignment that occurs, so an
 //! element that begins at a multiple of its size is never split.
 
 use crate::segment::{Positions, Segment};

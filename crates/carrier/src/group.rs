@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn bytes_arrive_in_order_through_a_ring_that_is_shorter_than_they_are() {
         let (first, second) = pair("unit-order");
-        let sent: Vec<u8> = (0..3_000_000_u32).map(|at| (at * 31 >> 3) as u8).collect();
+        let sent: Vec<u8> = (0..3_000_000_u32).map(|at| ((at * 31) >> 3) as u8).collect();
         let mut received = vec![0; sent.len()];
         let (mut written, mut read) = (0, 0);
         while read < sent.len() {

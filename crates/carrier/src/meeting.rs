@@ -73,7 +73,7 @@ impl fmt::Display for MeetingError {
     }
 }
 
-/// A group that ranks can attend. The process that convened it keeps it until its own ranks have attended.
+/// A group that ranks can join. The process that convened it keeps it until its own ranks have joined.
 #[derive(Debug)]
 pub struct Meeting(Segment);
 

@@ -47,7 +47,7 @@ pub(crate) struct Slot {
     pub(crate) reason: [AtomicU8; MAX_REASON],
 }
 
-/// The positions of a ring. Each side has a cache line of its own.
+/// The positions of a ring. Each side has a separate cache line.
 #[repr(C, align(128))]
 pub(crate) struct Positions {
     pub(crate) written: Line,

@@ -5,14 +5,12 @@
 //! memory with the addresses counts from the submit on, and the ranges are judged when the copy starts. What the host
 //! waits for after the release of the copy is not ordered before it, so the ledger keeps those accesses until then.
 
-use crate::clock::VectorClock;
 use crate::finding::FindingId;
 use crate::guard::Guard;
 use crate::operation::Operation;
 use crate::state::State;
 use crate::unjudged::Subject;
 use softacl_engine::observer::{Mode, StreamPosition, Submitted, TaskKind, Touch};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 const MAY_WRITE: &str = "they were queued while a copy by descriptor or address cells was pending whose addresses were \
@@ -22,51 +20,22 @@ const NOTHING_NAMED: &str = "its descriptor or address cells were set after it w
 const IN_REUSED_BLOCK: &str = "its descriptor or address cells were set after it was queued, and name a block that was \
                                freed or allocated again at about that time";
 
-/// Queued copies whose addresses may change until they start.
-#[derive(Debug, Default)]
-pub(crate) struct UnresolvedCopies {
-    /// By copy: what the host had waited for when it was released, once it is.
-    copies: HashMap<StreamPosition, Option<VectorClock>>,
-    /// The oldest of these clocks.
-    floor: Option<VectorClock>,
-    /// Operations that read bytes which nothing has written, unless one of the copies does.
-    reads: Vec<Arc<Operation>>,
-}
-
-impl UnresolvedCopies {
-    /// Removes a copy. Returns the clock of its release, or `None` if it is not in the list.
-    pub(crate) fn remove(&mut self, at: StreamPosition) -> Option<Option<VectorClock>> {
-        let removed = self.copies.remove(&at);
-        self.clean();
-        removed
-    }
-
-    fn clean(&mut self) {
-        if self.copies.is_empty() {
-            self.floor = None;
-        }
-    }
-}
-
 impl State {
     /// Enters an access of a task into the ledger.
     pub(crate) fn enter_access(&mut self, touch: &Touch, at: StreamPosition, by: &Arc<Operation>) {
-        let floor = self.unresolved_copies.floor.as_ref().unwrap_or(self.clocks.host());
+        let floor = self.unresolved_copies.floor().unwrap_or(self.clocks.host());
         self.ledger.enter(touch, at, by, floor);
     }
 
     /// Looks for copies that nothing holds any more.
     pub(crate) fn release_copies(&mut self) {
-        if self.unresolved_copies.copies.is_empty() {
+        if self.unresolved_copies.is_empty() {
             return;
         }
-        let held = self.unresolved_copies.copies.iter().filter(|(_, released)| released.is_none());
         let is_free = |at: &StreamPosition| !self.is_behind_external_wait(*at) && !self.is_behind_host_function(*at);
-        let free: Vec<StreamPosition> = held.map(|(at, _)| *at).filter(is_free).collect();
+        let free: Vec<StreamPosition> = self.unresolved_copies.held().filter(is_free).collect();
         for at in free {
-            let host = self.clocks.host().clone();
-            self.unresolved_copies.floor.get_or_insert_with(|| host.clone());
-            self.unresolved_copies.copies.insert(at, Some(host));
+            self.unresolved_copies.release(at, self.clocks.host());
         }
     }
 
@@ -84,7 +53,7 @@ impl State {
         if is_certain {
             return task.touches;
         }
-        self.unresolved_copies.copies.insert(task.at, None);
+        self.unresolved_copies.insert(task.at);
         own
     }
 
@@ -135,26 +104,25 @@ impl State {
 
     /// Forgets the copies up to a point, which never start.
     pub(crate) fn drop_unresolved_copies(&mut self, guard: &Guard, at: StreamPosition) {
-        self.unresolved_copies.copies.retain(|copy, _| copy.stream != at.stream || copy.sequence > at.sequence);
-        self.unresolved_copies.clean();
+        self.unresolved_copies.remove_until(at);
         self.judge_reads(guard);
     }
 
     /// True if a copy whose ranges are not certain yet may write what a task reads. The task is then judged when they are.
     pub(crate) fn may_be_written(&mut self, operation: &Arc<Operation>) -> bool {
-        let is_possible = !self.unresolved_copies.copies.is_empty();
+        let is_possible = !self.unresolved_copies.is_empty();
         if is_possible {
-            self.unresolved_copies.reads.push(Arc::clone(operation));
+            self.unresolved_copies.add_read(operation);
         }
         is_possible
     }
 
     /// Judges the reads that waited until the ranges of all copies are certain.
     pub(crate) fn judge_reads(&mut self, guard: &Guard) {
-        if self.unresolved_copies.reads.is_empty() || !self.unresolved_copies.copies.is_empty() {
+        if !self.unresolved_copies.is_empty() {
             return;
         }
-        for operation in std::mem::take(&mut self.unresolved_copies.reads) {
+        for operation in self.unresolved_copies.take_reads() {
             // Memory that was allocated again in the meantime counts as never written.
             let is_newer = |touch: &Touch| {
                 self.allocation(touch.address)
@@ -172,7 +140,7 @@ impl State {
 
     /// Counts the reads that were never judged, at the end of the program.
     pub(crate) fn count_unjudged_reads(&mut self) {
-        let count = std::mem::take(&mut self.unresolved_copies.reads).len() as u64;
+        let count = self.unresolved_copies.take_reads().len() as u64;
         self.not_judged(&[FindingId::U1], Subject::Task, count, MAY_WRITE);
     }
 }

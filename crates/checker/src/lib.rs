@@ -8,7 +8,7 @@
 //! | `clock`, `ledger`, `ranges` | happens-before order, pending accesses, written bytes: pure data structures |
 //! | `signals`, `mappings`, `freed_blocks` | cells that release streams, physical memory, blocks: likewise |
 //! | `guard`, `snapshot`, `accessed_pages` | detection of host accesses to memory in flight: page protection and comparison |
-//! | `indirect` | copies whose addresses are known only when they run |
+//! | `indirect`, `unresolved_copies` | copies whose addresses are known only when they run |
 //! | `hold` | accesses to memory of copies behind host functions |
 //! | `waits`, `wait_log` | what releases each wait of a stream |
 //! | `shared_log`, `shared_accesses`, `process_access` | accesses to memory of several processes |
@@ -69,6 +69,7 @@ mod system_call;
 mod threads;
 mod touches;
 pub mod unjudged;
+mod unresolved_copies;
 mod wait_graph;
 mod wait_log;
 mod wait_text;

@@ -95,7 +95,7 @@ impl Operation {
         }
     }
 
-    /// The same operation, before it has started, with the ranges that became known later.
+    /// This operation with the ranges that became known later. The result has not started.
     pub(crate) fn with_touches(&self, touches: &[Touch]) -> Operation {
         Operation {
             label: self.label.clone(),

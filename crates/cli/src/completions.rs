@@ -2,7 +2,7 @@
 
 use crate::output;
 use anyhow::{Context, Result, bail};
-use clap::{Args, Command, CommandFactory as _, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,8 +33,8 @@ Examples:
   softacl completions fish > ~/.config/fish/completions/softacl.fish
   softacl completions man ~/.local/share/man/man1";
 
-pub fn main(arguments: &Arguments) -> Result<()> {
-    let mut command = crate::Arguments::command();
+/// Writes them for `command`, the definition of the whole command line.
+pub fn main(arguments: &Arguments, mut command: Command) -> Result<()> {
     let shell = match (arguments.form, &arguments.directory) {
         (Form::Man, Some(directory)) => return man_pages(command, directory),
         (Form::Man, None) => bail!("man pages need a directory, for example: softacl completions man ./man1"),

@@ -27,7 +27,7 @@ mod units;
 mod what_if;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -154,7 +154,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::main(&arguments).map(done),
         Command::NpuSmi(arguments) => npu_smi::main(&arguments).map(done),
         Command::Doctor(arguments) => doctor::main(&arguments),
-        Command::Completions(arguments) => completions::main(&arguments).map(done),
+        Command::Completions(arguments) => completions::main(&arguments, Arguments::command()).map(done),
     };
     match result {
         Ok(code) => code,

@@ -1,54 +1,13 @@
-//! Executors: operators that phase one prepared, and their lives. What an operator computes is not known here.
+//! The functions of executors, the operators that phase one prepared. What an operator computes is not known here.
 //!
 //! Phase two takes the executor out of the table, unless it is repeatable. A used executor is then unknown, like every
 //! other stale handle.
 
 use crate::access::{TENSOR, with};
-use crate::objects::Object;
+use crate::objects::{Executor, Object, Role, Slot};
 use crate::status::{Failure, Status, finish};
 use crate::table::table;
-use std::any::Any;
 use std::ffi::c_void;
-use std::fmt;
-use std::sync::Arc;
-
-/// A prepared operator.
-pub struct Executor {
-    pub operator: &'static str,
-    /// Its tensors, in the order of the arguments; lists with all their members.
-    pub slots: Vec<Slot>,
-    /// Phase two leaves it alive.
-    pub is_repeatable: bool,
-    /// What the operator library prepared.
-    pub prepared: Arc<dyn Any + Send + Sync>,
-}
-
-impl fmt::Debug for Executor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Executor").field("operator", &self.operator).field("slots", &self.slots).finish_non_exhaustive()
-    }
-}
-
-/// A tensor of a prepared operator.
-#[derive(Debug, Clone, Copy)]
-pub struct Slot {
-    /// Position among the arguments that are tensors or lists.
-    pub argument: usize,
-    /// Position in the list, if the argument is one.
-    pub member: Option<usize>,
-    pub role: Role,
-    /// `None` if the argument was NULL.
-    pub address: Option<usize>,
-}
-
-/// Whether an operator reads or writes a tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    Input,
-    Output,
-    /// Read and written in place.
-    Both,
-}
 
 /// Slots that a function counts.
 #[derive(Clone, Copy, PartialEq, Eq)]

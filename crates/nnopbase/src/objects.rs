@@ -1,7 +1,9 @@
 //! The objects: data only.
 
-use crate::executor::Executor;
 use ascendcl_sys::*;
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
 
 /// An object of the operator interface.
 #[derive(Debug)]
@@ -34,6 +36,44 @@ pub struct Tensor {
 pub struct Scalar {
     pub kind: i32,
     pub value: Vec<u8>,
+}
+
+/// A prepared operator.
+pub struct Executor {
+    pub operator: &'static str,
+    /// Its tensors, in the order of the arguments; lists with all their members.
+    pub slots: Vec<Slot>,
+    /// Phase two leaves it alive.
+    pub is_repeatable: bool,
+    /// What the operator library prepared.
+    pub prepared: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executor").field("operator", &self.operator).field("slots", &self.slots).finish_non_exhaustive()
+    }
+}
+
+/// A tensor of a prepared operator.
+#[derive(Debug, Clone, Copy)]
+pub struct Slot {
+    /// Position among the arguments that are tensors or lists.
+    pub argument: usize,
+    /// Position in the list, if the argument is one.
+    pub member: Option<usize>,
+    pub role: Role,
+    /// `None` if the argument was NULL.
+    pub address: Option<usize>,
+}
+
+/// Whether an operator reads or writes a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Input,
+    Output,
+    /// Read and written in place.
+    Both,
 }
 
 /// Bytes of one element, or `None` for types without a fixed number of bytes.

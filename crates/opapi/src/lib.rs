@@ -27,7 +27,7 @@ pub mod exports {
     use crate::entry::{launch, prepare};
     use crate::operators::prelude::*;
     use crate::refusal::refuse;
-    use nnopbase::executor::Role;
+    use nnopbase::objects::Role;
     use nnopbase::status::Status;
     use std::ffi::c_void;
 

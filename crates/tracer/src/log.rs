@@ -148,7 +148,7 @@ impl Log {
         slots?.first()
     }
 
-    /// Counts events beyond the limit. Those that nobody wanted to record are not counted.
+    /// Counts events beyond the limit. Events that were not to be recorded are not counted.
     fn drop_events(&self, count: u64) {
         if self.is_full.load(Ordering::Relaxed) {
             self.head.dropped.fetch_add(count, Ordering::Relaxed);

@@ -17,7 +17,7 @@ pub(crate) struct LogHead {
     pub(crate) end: AtomicU64,
     /// Trace events beyond the limit.
     pub(crate) dropped: AtomicU64,
-    /// 1 if recording was stopped for some time on purpose.
+    /// 1 if recording was deliberately stopped for some time.
     pub(crate) is_partial: AtomicU64,
 }
 

@@ -85,7 +85,7 @@ static void *upload(const std::vector<float> &host)
     return memory;
 }
 
-/* The layer in plain C++, with a cache of its own. */
+/* The layer in plain C++, with a separate cache. */
 struct Reference {
     const std::vector<float> &gamma, &qkv, &project, &up, &down;
     std::vector<double> keys, vals;
@@ -133,9 +133,9 @@ struct Reference {
                 }
             }
         }
-        std::vector<double> attended = product(mixed, project, HIDDEN);
+        std::vector<double> weighted = product(mixed, project, HIDDEN);
         for (size_t i = 0; i < x.size(); i++) {
-            x[i] += attended[i];
+            x[i] += weighted[i];
         }
         std::vector<double> wide = product(norm(x), up, 2 * INNER), gated((size_t)INNER);
         for (size_t i = 0; i < (size_t)INNER; i++) {
@@ -171,7 +171,7 @@ int main()
     void *d_gamma = keep(upload(gamma)), *d_qkv = keep(upload(qkv)), *d_project = keep(upload(project));
     void *d_up = keep(upload(up)), *d_down = keep(upload(down));
     void *x = keep(device(HIDDEN)), *normed = keep(device(HIDDEN)), *rstd = keep(device(1)), *all = keep(device(3 * HIDDEN));
-    void *scores = keep(device(HEADS * TOKENS)), *mixed = keep(device(HIDDEN)), *attended = keep(device(HIDDEN));
+    void *scores = keep(device(HEADS * TOKENS)), *mixed = keep(device(HIDDEN)), *weighted = keep(device(HIDDEN));
     void *wide = keep(device(2 * INNER)), *gated = keep(device(INNER)), *out = keep(device(HIDDEN));
     const size_t row = 2 * HIDDEN * sizeof(float), cache_size = (size_t)TOKENS * row;
     void *cache = keep(device(TOKENS * 2 * HIDDEN)); /* per token: its key, then its value */
@@ -205,7 +205,7 @@ int main()
         const int64_t length = t + 1, stride = 2 * HIDDEN;
         View query(all, {HEADS, 1, WIDTH}, {WIDTH, HIDDEN, 1}), keys(cache, {HEADS, WIDTH, length}, {WIDTH, 1, stride});
         View vals(cache, {HEADS, length, WIDTH}, {WIDTH, stride, 1}, HIDDEN), score(scores, {HEADS, 1, length});
-        View heads(mixed, {HEADS, 1, WIDTH}), mix(mixed, {1, HIDDEN}), attention(attended, {1, HIDDEN});
+        View heads(mixed, {HEADS, 1, WIDTH}), mix(mixed, {1, HIDDEN}), attention(weighted, {1, HIDDEN});
         RUN(aclnnBatchMatMul, query, keys, score, 0);
         RUN(aclnnInplaceMuls, score, factor);
         RUN(aclnnSoftmax, score, -1, score);

@@ -1,6 +1,6 @@
 //! The host: address space, shared memory, pages, and what `/proc` and namespaces permit.
 
-use super::Diagnosis;
+use super::diagnosis::Diagnosis;
 use crate::output;
 use crate::units::size;
 use std::fs;

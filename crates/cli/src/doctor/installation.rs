@@ -1,6 +1,6 @@
 //! The installation: the library, the settings, the chip, and a copy that must work.
 
-use super::Diagnosis;
+use super::diagnosis::Diagnosis;
 use crate::{library, settings};
 use ascendcl_capi::VARIABLES;
 use softacl_faults::closest_match;
@@ -63,7 +63,7 @@ fn chip() -> Diagnosis {
     }
 }
 
-/// Copies some bytes to a device and back, in a process of its own: it may reserve a lot of address space.
+/// Copies some bytes to a device and back, in a separate process: it may reserve a lot of address space.
 fn copy() -> Diagnosis {
     const SUBJECT: &str = "copies";
     let Ok(program) = env::current_exe() else { return Diagnosis::note(SUBJECT, "not tried", "run `softacl demo`") };

@@ -1,5 +1,6 @@
 //! `softacl doctor`: checks an installation, the host and a program, and says in plain words what to change.
 
+mod diagnosis;
 mod host;
 mod installation;
 mod program;
@@ -7,7 +8,7 @@ mod program;
 use crate::output;
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use diagnosis::{Diagnosis, State};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,40 +31,6 @@ Examples:
   softacl doctor                     check the installation and the host
   softacl doctor ./app               ... and whether this program will use softacl
   softacl doctor --json - | jq '.[] | select(.state == \"problem\")'";
-
-/// The answer to one question.
-#[derive(Debug, Serialize)]
-struct Diagnosis {
-    subject: &'static str,
-    state: State,
-    text: String,
-    /// What to do, if anything.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Good,
-    /// Works, but something is unusual or a feature is missing.
-    Note,
-    Problem,
-}
-
-impl Diagnosis {
-    fn good(subject: &'static str, text: impl Into<String>) -> Diagnosis {
-        Diagnosis { subject, state: State::Good, text: text.into(), remedy: None }
-    }
-
-    fn note(subject: &'static str, text: impl Into<String>, remedy: impl Into<String>) -> Diagnosis {
-        Diagnosis { subject, state: State::Note, text: text.into(), remedy: Some(remedy.into()) }
-    }
-
-    fn problem(subject: &'static str, text: impl Into<String>, remedy: impl Into<String>) -> Diagnosis {
-        Diagnosis { subject, state: State::Problem, text: text.into(), remedy: Some(remedy.into()) }
-    }
-}
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let mut all = installation::diagnoses();

@@ -1,6 +1,6 @@
 //! A program: whether it will load softacl, and whether the checker can work with it.
 
-use super::Diagnosis;
+use super::diagnosis::Diagnosis;
 use super::installation::{canonical, library_path};
 use crate::library;
 use std::fs;

@@ -144,7 +144,7 @@ impl Machine {
         TaskOutcome::Finished(Ok(()))
     }
 
-    /// Begins an operation, as a task of its own or as a step of a graph.
+    /// Begins an operation, as a separate task or as a step of a graph.
     fn begin_operation(
         &self,
         stream: &Stream,

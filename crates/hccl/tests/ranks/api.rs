@@ -91,7 +91,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // SAFETY: a live stream, which nobody uses anymore.
+        // SAFETY: a live stream, which nothing uses anymore.
         unsafe { aclrtDestroyStream(self.0) };
     }
 }
@@ -132,7 +132,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: memory that nobody uses anymore.
+        // SAFETY: memory that nothing uses anymore.
         unsafe { aclrtFree(self.pointer) };
     }
 }

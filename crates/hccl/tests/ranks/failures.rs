@@ -81,7 +81,7 @@ pub fn death(rank: &Rank) {
     for number in 0..=rank.seed {
         let count = if number == rank.seed { LARGE as u64 / 4 } else { COUNT };
         if rank.rank == 1 && number == rank.seed {
-            if rank.seed % 2 == 0 {
+            if rank.seed.is_multiple_of(2) {
                 // Queued, and perhaps half done.
                 // SAFETY: the buffer lives longer than the process.
                 check(unsafe { HcclAllReduce(cells.pointer, cells.pointer, count, 4, 0, rank.comm, stream.0) });

@@ -1,4 +1,4 @@
-//! Jobs: ranks as threads of one process or as processes, started by a test. Every job has processes of its own, because a
+//! Jobs: ranks as threads of one process or as processes, started by a test. Every job has separate processes, because a
 //! process has one schedule.
 
 use crate::api::{self, HcclCommDestroy, HcclCommInitRootInfo, HcclGetRootInfo, Pointer};

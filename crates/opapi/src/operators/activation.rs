@@ -2,7 +2,8 @@
 
 use super::checks::{axis, invalid, shape};
 use super::elementwise::map;
-use super::unary::{Unary, float};
+use super::function::Unary;
+use super::unary::float;
 use crate::core::plan::Planned;
 use crate::core::types::Class;
 use crate::core::value::with_float;
@@ -18,7 +19,7 @@ pub enum Half {
 /// Plans `out = function(one half) * other half`. `activated`, if wanted, receives the activated half.
 pub fn gated(function: Unary, x: View, dim: i64, half: Half, out: View, activated: Option<View>) -> Planned {
     let axis = axis(dim, x.rank(), "dim")?;
-    if x.rank() == 0 || x.dims[axis] % 2 != 0 {
+    if x.rank() == 0 || !x.dims[axis].is_multiple_of(2) {
         return invalid(format!("{} has shape {:?}; dimension {axis} must be even", x.name, x.dims));
     }
     let size = x.dims[axis] / 2;

@@ -78,7 +78,7 @@ fn heads_first(view: &View, layout: Layout, heads: usize) -> Checked<View> {
     let wrong =
         || invalid(format!("{} has shape {:?}, which does not have {heads} heads in {layout:?}", view.name, view.dims));
     match layout {
-        Layout::Bsh if view.rank() == 3 && heads > 0 && view.dims[2] % heads == 0 => {
+        Layout::Bsh if view.rank() == 3 && heads > 0 && view.dims[2].is_multiple_of(heads) => {
             Ok(view.split(2, heads, view.dims[2] / heads).permute(&[0, 2, 1, 3]))
         }
         Layout::Bsnd if view.rank() == 4 && view.dims[2] == heads => Ok(view.permute(&[0, 2, 1, 3])),
@@ -178,9 +178,9 @@ pub fn attention(
         if fits { Ok(Cache::Dense(views)) } else { invalid(format!("key or value does not have {batch} batches")) }
     };
     let (keys, values) = (cache(key)?, cache(value)?);
-    let (key_width, full, value_width) = match (&keys, &values) {
-        (Cache::Dense(keys), Cache::Dense(values)) => (keys[0].dims[3], keys[0].dims[2], values[0].dims[3]),
-        (Cache::Paged(keys), Cache::Paged(values)) => (keys.dims[3], usize::MAX, values.dims[3]),
+    let (key_width, value_width) = match (&keys, &values) {
+        (Cache::Dense(keys), Cache::Dense(values)) => (keys[0].dims[3], values[0].dims[3]),
+        (Cache::Paged(keys), Cache::Paged(values)) => (keys.dims[3], values.dims[3]),
         _ => return invalid("key and value are stored in different ways".into()),
     };
     if key_width != width || out.dims[..] != [batch, heads, rows, value_width] {
@@ -192,7 +192,6 @@ pub fn attention(
         match given {
             Some(length) if *length >= 0 && (*length as usize) <= full => Ok(*length as usize),
             Some(length) => invalid(format!("{name}[{at}] is {length}, and there are {full} rows")),
-            None if full == usize::MAX => invalid(format!("{name} is required with blockTable")),
             None => Ok(full),
         }
     };
@@ -200,10 +199,10 @@ pub fn attention(
     for at in 0..batch {
         let own_full = match &keys {
             Cache::Dense(views) if views.len() > 1 => views[at].dims[2],
-            Cache::Dense(_) => full,
+            Cache::Dense(views) => views[0].dims[2],
             Cache::Paged(view) => extras.block_table.as_ref().map_or(0, |table| table.dims[1] * view.dims[2]),
         };
-        let own = length_of(&extras.key_lengths, at, if is_paged { own_full } else { own_full }, "actualSeqLengthsKv")?;
+        let own = length_of(&extras.key_lengths, at, own_full, "actualSeqLengthsKv")?;
         if is_paged && extras.key_lengths.is_none() {
             return invalid("actualSeqLengthsKv is required with blockTable".into());
         }

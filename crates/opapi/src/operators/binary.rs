@@ -3,6 +3,7 @@
 use super::checks::{Checked, invalid, storable};
 use super::complex;
 use super::elementwise::{class_of, each_with, map};
+use super::function::Binary::{self, *};
 use crate::core::memory::Operand;
 use crate::core::plan::Planned;
 use crate::core::scalar::Scalar;
@@ -10,46 +11,6 @@ use crate::core::types::{Class, Kind, Type};
 use crate::core::value::{Complex, Real, with_real};
 use crate::core::view::View;
 use nnopbase::status::Failure;
-
-/// A function of two values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Binary {
-    Add,
-    Sub,
-    Mul,
-    /// True division: integers give a fraction.
-    Div,
-    FloorDiv,
-    TruncDiv,
-    Fmod,
-    Remainder,
-    Pow,
-    Atan2,
-    Maximum,
-    Minimum,
-    BitAnd,
-    BitOr,
-    BitXor,
-    ShiftLeft,
-    ShiftRight,
-    LogicalAnd,
-    LogicalOr,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-use Binary::*;
-
-impl Binary {
-    /// True if the result is 0 or 1, which fits into every type.
-    fn is_truth(self) -> bool {
-        matches!(self, LogicalAnd | LogicalOr | Eq | Ne | Lt | Le | Gt | Ge)
-    }
-}
 
 /// Plans `out = function(one, other)`.
 pub fn binary(function: Binary, one: impl Into<Operand>, other: impl Into<Operand>, out: View) -> Planned {

@@ -1,7 +1,6 @@
 //! Functions of complex numbers.
 
-use super::binary::Binary;
-use super::unary::Unary;
+use super::function::{Binary, Unary};
 use crate::core::value::{Complex, Value};
 
 /// The function of one number, or `None` if it is not computed here.

@@ -55,10 +55,10 @@ pub fn take(x: View, dim: i64, index: View, out: View) -> Planned {
 
 /// `target[.., index[i], ..] = source[.., i, ..]` along a dimension.
 pub fn index_copy(target: View, dim: i64, index: View, source: View) -> Planned {
-    put(target, dim, index, source, |memory, source, target| convert(memory, source, target))
+    put(target, dim, index, source, convert)
 }
 
-/// As above, with a sum.
+/// `target[.., index[i], ..] += alpha * source[.., i, ..]` along a dimension.
 pub fn index_add(target: View, dim: i64, index: View, source: View, alpha: Scalar) -> Planned {
     put(target, dim, index, source, move |memory, source, target| {
         with_real!(target.kind.class(), V => {

@@ -46,7 +46,7 @@ pub fn convert(memory: &Memory, source: &View, target: &View) {
 }
 
 fn convert_values<V: Value>(from: &Tensor, to: &Tensor, start: usize, end: usize) {
-    let mut block = vec![V::default(); BLOCK];
+    let mut block = [V::default(); BLOCK];
     for at in (start..end).step_by(BLOCK) {
         let length = BLOCK.min(end - at);
         from.read(at, &mut block[..length]);
@@ -230,7 +230,7 @@ pub fn repeat_interleave(source: View, repeats: i64, dim: i64, out: View) -> Pla
     moves(vec![(stretch(&repeated, &target.dims)?, target)])
 }
 
-/// As above, over the elements of the whole tensor.
+/// Each element of the whole tensor, repeated.
 pub fn repeat_elements(source: View, repeats: i64, out: View) -> Planned {
     let times = size(repeats, "repeats")?;
     shape(&out, &[source.count().saturating_mul(times)])?;
@@ -305,7 +305,7 @@ pub fn roll(source: View, shifts: Vec<i64>, dims: Vec<i64>, out: View) -> Planne
 
 /// Pads with a value. `pad` has a begin and an end for each dimension, from the last one on; negative ones crop.
 pub fn pad_constant(source: View, pad: Vec<i64>, value: Scalar, out: View) -> Planned {
-    if pad.len() % 2 != 0 || pad.len() > 2 * source.rank() || out.rank() != source.rank() {
+    if !pad.len().is_multiple_of(2) || pad.len() > 2 * source.rank() || out.rank() != source.rank() {
         return invalid(format!("pad has {} elements for {} dimensions", pad.len(), source.rank()));
     }
     let (mut from, mut to) = (source.clone(), out.clone());
@@ -330,7 +330,7 @@ pub fn pad_constant(source: View, pad: Vec<i64>, value: Scalar, out: View) -> Pl
 
 /// Pads the last dimensions with the tensor mirrored at its edges, which are not repeated.
 pub fn pad_reflected(source: View, padding: Vec<i64>, out: View) -> Planned {
-    if padding.len() % 2 != 0 || padding.len() > 2 * source.rank() || out.rank() != source.rank() {
+    if !padding.len().is_multiple_of(2) || padding.len() > 2 * source.rank() || out.rank() != source.rank() {
         return invalid(format!("padding has {} elements for {} dimensions", padding.len(), source.rank()));
     }
     let mut pairs = vec![(source.clone(), out)];

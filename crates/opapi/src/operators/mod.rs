@@ -6,6 +6,7 @@ pub mod binary;
 pub mod checks;
 pub mod complex;
 pub mod elementwise;
+pub mod function;
 pub mod indexing;
 pub mod layout;
 pub mod matmul;
@@ -21,9 +22,10 @@ pub mod unary;
 pub mod prelude {
     pub use super::activation::*;
     pub use super::attention::*;
-    pub use super::binary::Binary::*;
     pub use super::binary::*;
     pub use super::elementwise::*;
+    pub use super::function::Binary::*;
+    pub use super::function::Unary::*;
     pub use super::indexing::*;
     pub use super::layout::*;
     pub use super::matmul::*;
@@ -34,7 +36,6 @@ pub mod prelude {
     pub use super::rows::*;
     pub use super::solve::*;
     pub use super::spatial::*;
-    pub use super::unary::Unary::*;
     pub use super::unary::*;
     pub use crate::core::scalar::Scalar;
 }

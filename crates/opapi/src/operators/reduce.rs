@@ -217,7 +217,7 @@ pub fn sum_of_list(tensors: Vec<View>, out: View) -> Planned {
     let operands = tensors.into_iter().map(Into::into).collect();
     crate::core::value::with_real!(class, V => super::elementwise::map::<V>(operands, out, |values, others| {
         for other in others {
-            super::elementwise::each_with(values, other, |a, b| Real::add(a, b));
+            super::elementwise::each_with(values, other, Real::add);
         }
     }), complex => super::elementwise::no_complex())
 }

@@ -3,70 +3,13 @@
 use super::checks::{invalid, same_shape, storable};
 use super::complex;
 use super::elementwise::{each, map};
+use super::function::Unary::{self, *};
 use crate::core::plan::Planned;
 use crate::core::scalar::Scalar;
 use crate::core::types::{Class, Kind, Type};
 use crate::core::value::{Complex, Float, Real};
 use crate::core::view::View;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI};
-
-/// A function of one value, with its parameters.
-#[derive(Debug, Clone, Copy)]
-pub enum Unary {
-    Abs,
-    Neg,
-    Sign,
-    Relu,
-    Reciprocal,
-    Sqrt,
-    Rsqrt,
-    Exp,
-    Log,
-    Log1p,
-    Sin,
-    Cos,
-    Tanh,
-    Atan,
-    Floor,
-    Sigmoid,
-    LogSigmoid,
-    Silu,
-    Mish,
-    /// Exact, with the error function.
-    Gelu,
-    GeluTanh,
-    FastGelu,
-    Hardsigmoid,
-    Hardswish,
-    /// `x > threshold ? x : value`.
-    Threshold(Scalar, Scalar),
-    Clamp(Option<Scalar>, Option<Scalar>),
-    LeakyRelu(f64),
-    Elu {
-        alpha: f64,
-        scale: f64,
-        input: f64,
-    },
-    Softplus {
-        beta: f64,
-        threshold: f64,
-    },
-    Logit(f64),
-    RoundDecimals(i64),
-    NanToNum(f32, f32, f32),
-    LogicalNot,
-    BitwiseNot,
-}
-
-use Unary::*;
-
-impl Unary {
-    /// True if integers are computed as integers.
-    fn keeps_integers(self) -> bool {
-        matches!(self, Abs | Neg | Sign | Relu | Floor | Threshold(..) | Clamp(..) | LogicalNot | BitwiseNot)
-            || matches!(self, RoundDecimals(decimals) if decimals >= 0)
-    }
-}
 
 /// Plans `out = function(x)`.
 pub fn unary(function: Unary, x: View, out: View) -> Planned {

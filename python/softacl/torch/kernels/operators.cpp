@@ -99,7 +99,7 @@ Traits traits_for(const c10::OperatorHandle &op) {
     traits.name = op.operator_name().overload_name.empty()
                       ? op.operator_name().name
                       : op.operator_name().name + "." + op.operator_name().overload_name;
-    // The size of `x[index]` depends on values only if the index is a mask, which the call tells.
+    // The size of `x[index]` depends on values only if the index is a mask, which is known at the call.
     const bool has_dynamic_size = op.hasTag(at::Tag::dynamic_output_shape) && name != "index" && name != "_unsafe_index";
     traits.waits = !returns_tensors(op.schema()) || has_dynamic_size;
     traits.observes_shapes = contains(OBSERVED, name);
@@ -188,7 +188,7 @@ void register_operator(torch::Library &library, torch::Library &autograd, const 
     const std::string_view name = base_name(op);
     const bool has_own = op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);
     const auto implement = [&](torch::CppFunction &&kernel) { library.impl(traits.name.c_str(), std::move(kernel)); };
-    // With a kernel of its own for the device, a composed operator would not be differentiated through its parts.
+    // With a separate kernel for the device, a composed operator would not be differentiated through its parts.
     if (op.hasKernelForDispatchKey(c10::DispatchKey::AutogradPrivateUse1) ||
         (has_own && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))) {
         autograd.impl(traits.name.c_str(),

@@ -111,7 +111,7 @@ def npu_fusion_attention(
     name = "npu_fusion_attention"
     empty = torch.empty(0, dtype=torch.float32, device=query.device)
 
-    def attended(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], bias: Optional[Tensor]) -> Tuple[Tensor, ...]:
+    def attention_of(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], bias: Optional[Tensor]) -> Tuple[Tensor, ...]:
         hidden = hidden_by(sparse_mode, q.size(-2), k.size(-2), mask, pre_tockens, next_tockens, q.device, name)
         return attend(q, k, v, scale, hidden, bias, 1 - keep_prob)
 
@@ -119,7 +119,7 @@ def npu_fusion_attention(
         require(bool(actual_seq_qlen) and bool(actual_seq_kvlen), name, "in TND without sequence lengths")
         parts = []
         for index, (q, k, v) in enumerate(sequences(query, key, value, actual_seq_qlen, actual_seq_kvlen)):
-            parts.append(attended(q, k, v, part_of(atten_mask, index), None))
+            parts.append(attention_of(q, k, v, part_of(atten_mask, index), None))
         require(pse is None, name, "in TND with pse")
         result, largest, total = (torch.cat([part[at].transpose(0, 1) for part in parts]) for at in range(3))
     else:
@@ -127,7 +127,7 @@ def npu_fusion_attention(
         q = to_heads(query, input_layout, head_num)
         kv_heads = head_num if key.dim() == 4 else key.size(-1) * head_num // query.size(-1)
         k, v = to_heads(key, input_layout, kv_heads), to_heads(value, input_layout, kv_heads)
-        result, largest, total = attended(q, k, v, atten_mask, pse)
+        result, largest, total = attention_of(q, k, v, atten_mask, pse)
         result = from_heads(result, input_layout)
     # The chip repeats maximum and sum eight times.
     repeats = [1] * (largest.dim() - 1) + [8]

@@ -314,7 +314,7 @@ class View {
     }
   }
 
-  // Arrows between tasks, if they are few enough to be told apart, and always those of the selected task.
+  // Arrows between tasks, if they are few enough to be distinguished, and always those of the selected task.
   drawArrows() {
     const { trace, colors } = this, { arrows } = trace, chosen = [];
     this.arrowsShown = 0;
