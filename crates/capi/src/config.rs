@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(memory_size("64GiB"), Some(64 << 30));
         assert_eq!(memory_size("512 MiB"), Some(512 << 20));
         assert_eq!(memory_size("4194304"), Some(4 << 20));
-        assert_eq!(memory_size("1TB"), Some(1_000_000_000_000));
+        assert_eq!(memory_size("1TB"), Some(1 << 40));
         for wrong in ["", "0", "1KiB", "GiB", "-1GiB", "2000GiB", "18446744073709551615GiB", "2TB", "1PB"] {
             assert_eq!(memory_size(wrong), None, "{wrong}");
         }
