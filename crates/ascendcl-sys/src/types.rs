@@ -137,7 +137,7 @@ pub struct aclrtPhysicalMemProp {
     pub reserve: u64,
 }
 
-/// Union of u64, u32 and u32[4]. The library reads the member that the attribute selects.
+/// Union of `u64`, `u32` and `u32[4]`. The library reads the member that the attribute selects.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct aclrtStreamAttrValue {

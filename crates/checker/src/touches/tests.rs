@@ -12,17 +12,23 @@ struct Pinned {
     checker: Checker,
     start: usize,
     size: usize,
+    /// The mapping through which the guard reads pages that the program cannot.
+    alias: usize,
 }
 
 impl Pinned {
     fn new(pages: usize) -> Pinned {
         let (size, access) = (pages * PAGE, libc::PROT_READ | libc::PROT_WRITE);
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
         // SAFETY: a fresh mapping that only this test uses.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) } as usize;
-        let checker = Checker::default();
-        checker.attached(Window { start, len: size, shift: 0 });
-        Pinned { checker, start, size }
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED);
+        // SAFETY: an old size of 0 leaves a shared mapping in place and maps its pages a second time.
+        let alias = unsafe { libc::mremap(start, 0, size, libc::MREMAP_MAYMOVE) };
+        assert_ne!(alias, libc::MAP_FAILED);
+        let (checker, start, alias) = (Checker::default(), start as usize, alias as usize);
+        checker.attached(Window { start, len: size, shift: alias as isize - start as isize });
+        Pinned { checker, start, size, alias }
     }
 
     /// Writes a byte like a program whose write faults first.
@@ -36,8 +42,10 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: the mapping from above, which is no longer used.
-        unsafe { libc::munmap(self.start as *mut _, self.size) };
+        for start in [self.start, self.alias] {
+            // SAFETY: a mapping from above, which is no longer used.
+            unsafe { libc::munmap(start as *mut _, self.size) };
+        }
     }
 }
 
