@@ -122,7 +122,7 @@ impl VirtualClock {
 
     /// The time of the calling thread. A thread that has made no call has the time of the last event.
     pub(crate) fn now(&self) -> u64 {
-        match TIME.get().filter(|time| time.clock == self.id) {
+        match TIME.with(Cell::get).filter(|time| time.clock == self.id) {
             Some(time) => time.now,
             None => lock(&self.state).simulation.now(),
         }
@@ -132,12 +132,12 @@ impl VirtualClock {
     pub(super) fn set_now(&self, now: u64) -> u64 {
         let mut time = self.thread_time();
         let before = std::mem::replace(&mut time.now, now);
-        TIME.set(Some(time));
+        TIME.with(|cell| cell.set(Some(time)));
         before
     }
 
     fn thread_time(&self) -> ThreadTime {
-        TIME.get().filter(|time| time.clock == self.id).unwrap_or_else(|| ThreadTime {
+        TIME.with(Cell::get).filter(|time| time.clock == self.id).unwrap_or_else(|| ThreadTime {
             clock: self.id,
             now: 0,
             thread: self.next_thread.fetch_add(1, Ordering::Relaxed) as u32,
@@ -157,7 +157,7 @@ impl VirtualClock {
             time.now += ns;
             state.log.steps.push(Step::Think { thread: time.thread, ns });
         }
-        TIME.set(Some(time));
+        TIME.with(|cell| cell.set(Some(time)));
         (time.thread, time.now)
     }
 
@@ -166,20 +166,20 @@ impl VirtualClock {
         let mut time = self.thread_time();
         time.now = now;
         time.left = (self.timing.host_scale > 0.0).then(Instant::now);
-        TIME.set(Some(time));
+        TIME.with(|cell| cell.set(Some(time)));
     }
 
     /// Marks the next wait and copy of the calling thread as caused by pageable memory.
     pub(crate) fn begin_stall(&self) {
-        TIME.set(Some(ThreadTime { is_stalling: true, ..self.thread_time() }));
+        TIME.with(|cell| cell.set(Some(ThreadTime { is_stalling: true, ..self.thread_time() })));
     }
 
     pub(super) fn is_stalling(&self) -> bool {
-        TIME.get().is_some_and(|time| time.clock == self.id && time.is_stalling)
+        TIME.with(Cell::get).is_some_and(|time| time.clock == self.id && time.is_stalling)
     }
 
     pub(super) fn end_stall(&self) {
-        TIME.set(Some(ThreadTime { is_stalling: false, ..self.thread_time() }));
+        TIME.with(|cell| cell.set(Some(ThreadTime { is_stalling: false, ..self.thread_time() })));
     }
 
     /// Puts a stream into the ready queue, at the time of the calling thread.
