@@ -19,7 +19,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 
 use crate::parallel::in_parallel;
-use directives::{Directives, Form};
+use directives::Form;
 use execute::{ProgramRun, RunOutcome};
 use program::{Program, collect};
 
@@ -211,7 +211,7 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
         // Products differ in data and schedules in code, so one product runs on all schedules, and only one runs under
         // observers and sanitizers.
         let schedules = match (index, options.observer, options.sanitizer) {
-            (0, Some(Observer::Checker(seeds)), _) => Directives::checked_schedules(seeds),
+            (0, Some(Observer::Checker(seeds)), _) => directives.checked_schedules(seeds),
             (0, Some(Observer::Tracer), _) => directives.schedules(),
             (_, Some(_), _) => break,
             (0, None, None) => directives.schedules(),

@@ -6,6 +6,7 @@
 //! module decides when and where they are written.
 
 use crate::{config, machine_cell};
+use softacl_memory::without_size_signal;
 use softacl_tracer::Tracer;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -101,9 +102,9 @@ fn finish(tracer: &Tracer, path: &Path) -> io::Result<()> {
     fs::remove_file(log_path(path))
 }
 
-/// Prints a warning. Ignores write errors: stderr may be closed at exit.
+/// Prints a warning. Ignores write errors: stderr may be closed at exit, or a file that may not grow.
 fn warn(what: std::fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "softacl: {what}");
+    let _ = without_size_signal(|| writeln!(io::stderr(), "softacl: {what}"));
 }
 
 /// Runs when the process ends, after the exit handlers and destructors of the program.

@@ -8,7 +8,9 @@
 //! handlers on that thread.
 
 use crate::record::Slot;
+use softacl_memory::without_size_signal;
 use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd as _;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -128,7 +130,7 @@ impl Blocks {
     pub(crate) fn add(&self, slots: usize, writer: Writer) -> Option<&Block> {
         let bytes = Block::bytes_for(slots);
         let offset = self.end.fetch_add(bytes as u64, Ordering::Relaxed);
-        let start = map(self.file.as_ref(), offset, bytes)?.cast::<Block>();
+        let start = map(self.file.as_ref(), offset, bytes).ok()?.cast::<Block>();
         // SAFETY: fresh zeroed memory, which is the head of an unused block, mapped until the list is dropped.
         let block = unsafe { start.as_ref() };
         block.begin(u32::try_from(bytes).ok()?, u32::try_from(slots).ok()?, writer);
@@ -165,24 +167,30 @@ impl Drop for Blocks {
 }
 
 /// Maps zeroed memory: private, or shared with a part of a file, for which the file system reserves room.
-pub(crate) fn map(file: Option<&File>, offset: u64, bytes: usize) -> Option<NonNull<u8>> {
+pub(crate) fn map(file: Option<&File>, offset: u64, bytes: usize) -> io::Result<NonNull<u8>> {
     let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let (flags, fd) = file.map_or((private, -1), |file| (libc::MAP_SHARED, file.as_raw_fd()));
-    let offset = i64::try_from(if file.is_some() { offset } else { 0 }).ok()?;
+    let offset = i64::try_from(if file.is_some() { offset } else { 0 }).map_err(io::Error::other)?;
     // Without reserved room, a full disk would end the process with SIGBUS.
-    // SAFETY: has no conditions.
-    if file.is_some() && unsafe { libc::posix_fallocate(fd, offset, bytes as i64) } != 0 {
-        return None;
+    let reserve = || {
+        // SAFETY: has no conditions.
+        match unsafe { libc::posix_fallocate(fd, offset, bytes as i64) } {
+            0 => Ok(()),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    };
+    if file.is_some() {
+        without_size_signal(reserve)?;
     }
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: new memory at an address that the system chooses.
     let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, fd, offset) };
     if start == libc::MAP_FAILED {
-        return None;
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: the memory was just mapped. A failure only costs time.
     unsafe { libc::madvise(start, bytes, POPULATE_WRITE) };
-    NonNull::new(start.cast())
+    NonNull::new(start.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
 }
 
 #[cfg(test)]

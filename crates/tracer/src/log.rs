@@ -94,7 +94,7 @@ static NEXT_THREAD: AtomicU64 = AtomicU64::new(1);
 impl Log {
     /// Creates a log of at most `limit` records, in private memory or in an empty file.
     pub(crate) fn new(limit: u64, file: Option<File>) -> io::Result<Log> {
-        let head = block::map(file.as_ref(), 0, ALIGNMENT).ok_or_else(io::Error::last_os_error)?.cast::<LogHead>();
+        let head = block::map(file.as_ref(), 0, ALIGNMENT)?.cast::<LogHead>();
         // SAFETY: zeroed memory, which is valid for words. It is one page and stays mapped until the process ends.
         let head: &'static LogHead = unsafe { head.as_ref() };
         let start_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

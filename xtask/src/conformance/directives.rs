@@ -69,8 +69,12 @@ impl Directives {
         std::iter::once(None).chain(more.map(|schedule| Some((*schedule).to_owned()))).collect()
     }
 
-    /// Values of `SOFTACL_SCHEDULE` under the checker: `early`, `late` and `seeds` random schedules.
-    pub fn checked_schedules(seeds: u64) -> Vec<Option<String>> {
+    /// Values of `SOFTACL_SCHEDULE` under the checker: `early`, `late` and `seeds` random schedules. None for a
+    /// program on a virtual clock: a process is either checked or timed.
+    pub fn checked_schedules(&self, seeds: u64) -> Vec<Option<String>> {
+        if self.environment.iter().any(|(name, _)| name == "SOFTACL_TIMING") {
+            return Vec::new();
+        }
         let seeds = (1..=seeds).map(|seed| format!("random:{seed}"));
         CHECKED_SCHEDULES.map(str::to_owned).into_iter().chain(seeds).map(Some).collect()
     }
@@ -134,6 +138,12 @@ fn finding_ids(directive: &str, value: &str) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn program_on_a_virtual_clock_is_not_checked() {
+        assert_eq!(parse("// env: SOFTACL_TIMING=1\n").unwrap().checked_schedules(2), []);
+        assert_eq!(parse("// env: A=1\n").unwrap().checked_schedules(2).len(), 4);
+    }
 
     #[test]
     fn program_without_directives_runs_on_all_products_and_one_schedule() {

@@ -16,7 +16,12 @@ const TOLERANCE: f64 = 0.0015;
 
 /// Returns the first error in the traces of a directory.
 pub fn first_error(directory: &Path) -> Result<Option<String>> {
+    let is_log = |path: &Path| path.extension().is_some_and(|extension| extension == "log");
     for path in entries(directory)? {
+        // The log of a process that could not write its trace, for example because it had no descriptors left.
+        if is_log(&path) {
+            continue;
+        }
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         // The process ended without running exit handlers.
         if text.is_empty() {
