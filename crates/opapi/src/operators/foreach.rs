@@ -17,7 +17,7 @@ use nnopbase::status::Failure;
 pub enum Others {
     List(Vec<View>),
     Scalars(Vec<Scalar>),
-    /// The same number for all members.
+    /// One number, used with every member.
     Number(Operand),
 }
 
