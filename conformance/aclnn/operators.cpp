@@ -1,4 +1,5 @@
 // soc: Ascend910B
+// schedules: all
 // links: opapi nnopbase
 /* Operators in two phases: results, lives of executors, errors of phase one, order in streams, capture (aclnn 2 to 4). */
 #include "../expect.h"
@@ -113,6 +114,7 @@ static void executors()
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_TRUE((b.read(2) == std::vector<float>{5, 12}), "with another output");
     EXPECT_CODE(aclSetInputTensorAddr(executor, 2, b.handle, other.data), 161002);
+    EXPECT_OK(AclSetTensorAddr(executor, 2, out.handle, b.data));
     EXPECT_CODE(aclSetTensorAddr(executor, 3, b.handle, other.data), 161002);
     EXPECT_CODE(aclSetTensorAddr(executor, 0, nullptr, other.data), 561103);
     EXPECT_CODE(aclSetDynamicInputTensorAddr(executor, 0, 0, (aclTensorList *)b.handle, other.data), 161002);
@@ -144,6 +146,22 @@ static void refusals()
     EXPECT_OK(aclnnMulGetWorkspaceSize(empty, empty, empty, &size, &executor));
     EXPECT_OK(aclnnMul(nullptr, 0, executor, stream));
     EXPECT_OK(aclDestroyTensor(empty));
+
+    /* A tiled format is refused by its name, except for the weight of a product. */
+    const int64_t square[2] = {2, 2};
+    aclTensor *tiled = aclCreateTensor(square, 2, ACL_FLOAT, nullptr, 0, ACL_FORMAT_FRACTAL_NZ, square, 2, c.data);
+    EXPECT_CODE(aclnnMulGetWorkspaceSize(tiled, c.handle, c.handle, &size, &executor), 161002);
+    message = aclGetRecentErrMsg();
+    EXPECT_TRUE(message != nullptr && strstr(message, "FRACTAL_NZ") != nullptr, "%s", message ? message : "none");
+    EXPECT_OK(aclDestroyTensor(tiled));
+
+    /* A dump checks its arguments. */
+    aclTensor *dumped[2] = {a.handle, b.handle};
+    EXPECT_OK(aclDumpOpTensors("Mul", "mul1", dumped, 1, 1, stream));
+    EXPECT_CODE(aclDumpOpTensors(nullptr, "mul1", dumped, 1, 1, stream), ACLNN_ERR_PARAM_NULLPTR);
+    EXPECT_CODE(aclDumpOpTensors("Mul", "mul1", nullptr, 1, 1, stream), ACLNN_ERR_PARAM_NULLPTR);
+    dumped[1] = (aclTensor *)&size;
+    EXPECT_CODE(aclDumpOpTensors("Mul", "mul1", dumped, 1, 1, stream), ACLNN_ERR_PARAM_INVALID);
 
     const int64_t shape[2] = {17, 40};
     aclIntArray *dims = aclCreateIntArray(shape, 2);

@@ -170,6 +170,7 @@ fn read(body: &mut String, parameter: &Parameter<'_>, marks: Option<&str>, sets:
         ("aclIntArray*", _) if optional => format!("let {variable} = arguments.optional_integers({variable})?;"),
         ("aclScalar*", _) => format!("let {variable} = arguments.scalar({variable}, \"{name}\")?;"),
         ("aclIntArray*", _) => format!("let {variable} = arguments.integers({variable}, \"{name}\")?;"),
+        ("aclScalarList*", _) => format!("let {variable} = arguments.scalars({variable}, \"{name}\")?;"),
         ("char*", _) => format!("let {variable} = arguments.text({variable}, \"{name}\")?;"),
         ("aclDataType", _) => format!("let {variable} = arguments.data_type({variable}, \"{name}\")?;"),
         ("bool", _) => format!("let {variable} = {variable} != 0;"),

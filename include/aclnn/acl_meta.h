@@ -32,7 +32,31 @@ typedef int32_t aclnnStatus; /**< 0 or an ACLNN_ERR_* */
 #define ACLNN_ERR_PARAM_INVALID 161002     /**< a type, shape, format, index or object is not valid */
 #define ACLNN_ERR_RUNTIME_ERROR 361001     /**< the runtime failed, or the product lacks the operator */
 #define ACLNN_ERR_INNER 561000             /**< error inside the library */
-#define ACLNN_ERR_INNER_NULLPTR 561103     /**< an executor, or what it should change, is NULL */
+
+/* softacl returns only ACLNN_ERR_INNER_NULLPTR of these. Programs compare with the others. */
+#define ACLNN_ERR_INNER_INFERSHAPE_ERROR 561001
+#define ACLNN_ERR_INNER_TILING_ERROR 561002
+#define ACLNN_ERR_INNER_FIND_KERNEL_ERROR 561003
+#define ACLNN_ERR_INNER_CREATE_EXECUTOR 561101
+#define ACLNN_ERR_INNER_NOT_TRANS_EXECUTOR 561102
+#define ACLNN_ERR_INNER_NULLPTR 561103 /**< an executor, or what it should change, is NULL */
+#define ACLNN_ERR_INNER_WRONG_ATTR_INFO_SIZE 561104
+#define ACLNN_ERR_INNER_KEY_CONFLICT 561105
+#define ACLNN_ERR_INNER_KEY_CONFILICT 561105 /**< an old spelling */
+#define ACLNN_ERR_INNER_INVALID_IMPL_MODE 561106
+#define ACLNN_ERR_INNER_OPP_PATH_NOT_FOUND 561107
+#define ACLNN_ERR_INNER_LOAD_JSON_FAILED 561108
+#define ACLNN_ERR_INNER_JSON_VALUE_NOT_FOUND 561109
+#define ACLNN_ERR_INNER_JSON_FORMAT_INVALID 561110
+#define ACLNN_ERR_INNER_JSON_DTYPE_INVALID 561111
+#define ACLNN_ERR_INNER_OPP_KERNEL_PKG_NOT_FOUND 561112
+#define ACLNN_ERR_INNER_OP_FILE_INVALID 561113
+#define ACLNN_ERR_INNER_ATTR_NUM_OUT_OF_BOUND 561114
+#define ACLNN_ERR_INNER_ATTR_LEN_NOT_ENOUGH 561115
+#define ACLNN_ERR_INNER_INPUT_NUM_IN_JSON_TOO_LARGE 561116
+#define ACLNN_ERR_INNER_INPUT_JSON_IS_NULL 561117
+#define ACLNN_ERR_INNER_STATIC_WORKSPACE_INVALID 561118
+#define ACLNN_ERR_INNER_STATIC_BLOCK_DIM_INVALID 561119
 
 typedef struct aclOpExecutor aclOpExecutor; /**< a prepared operator */
 typedef struct aclTensor aclTensor;         /**< a view of device memory */
@@ -169,6 +193,33 @@ ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor *exe
 ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor *executor, size_t irIndex,
                                                         const size_t relativeIndex,
                                                         aclTensorList *tensors, void *addr);
+
+/* Second names of the six functions above. */
+/** aclSetInputTensorAddr under another name. */
+ACL_FUNC_VISIBILITY aclnnStatus AclSetInputTensorAddr(aclOpExecutor *executor, const size_t index,
+    aclTensor *tensor, void *addr);
+/** aclSetOutputTensorAddr under another name. */
+ACL_FUNC_VISIBILITY aclnnStatus AclSetOutputTensorAddr(aclOpExecutor *executor, const size_t index,
+    aclTensor *tensor, void *addr);
+/** aclSetTensorAddr under another name. */
+ACL_FUNC_VISIBILITY aclnnStatus AclSetTensorAddr(aclOpExecutor *executor, const size_t index,
+    aclTensor *tensor, void *addr);
+/** aclSetDynamicInputTensorAddr under another name. */
+ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicInputTensorAddr(aclOpExecutor *executor, size_t irIndex,
+    const size_t relativeIndex, aclTensorList *tensors, void *addr);
+/** aclSetDynamicOutputTensorAddr under another name. */
+ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicOutputTensorAddr(aclOpExecutor *executor, size_t irIndex,
+    const size_t relativeIndex, aclTensorList *tensors, void *addr);
+/** aclSetDynamicTensorAddr under another name. */
+ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicTensorAddr(aclOpExecutor *executor, size_t irIndex,
+    const size_t relativeIndex, aclTensorList *tensors, void *addr);
+
+/**
+ * Asks for a dump of tensors, inputs first. softacl has no dump of operators: the arguments are checked, and the
+ * first call says so.
+ */
+ACL_FUNC_VISIBILITY aclnnStatus aclDumpOpTensors(const char *opType, const char *opName, aclTensor **tensors,
+                                                 size_t inputTensorNum, size_t outputTensorNum, aclrtStream stream);
 
 #ifdef __cplusplus
 }

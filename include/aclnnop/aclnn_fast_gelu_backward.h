@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnFastGeluBackward: checks, and prepares an executor. Types: gradOutput:f16,f32,bf16 self:"
- * gradInput:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * gradInput:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnFastGeluBackwardGetWorkspaceSize(const aclTensor *gradOutput, const
     aclTensor *self, aclTensor *gradInput, uint64_t *workspaceSize, aclOpExecutor **executor);

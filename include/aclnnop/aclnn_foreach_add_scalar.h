@@ -14,8 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachAddScalar: checks, and prepares an executor. Types: x:f32,f16,bf16,i32,i16,i8,u8
- * scalar:f32,f16,i32 out:f32,f16,bf16,i32,i16,i8,u8. softacl does not have this operator:
- * ACLNN_ERR_RUNTIME_ERROR.
+ * scalar:f32,f16,i32 out:f32,f16,bf16,i32,i16,i8,u8.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachAddScalarGetWorkspaceSize(const aclTensorList *x, const aclTensor
     *scalar, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

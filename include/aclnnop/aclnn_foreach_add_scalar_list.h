@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachAddScalarList: checks, and prepares an executor. Types: x:f32,f16,bf16,i32
- * scalars:f32,i64 out:f32,f16,bf16,i32. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * scalars:f32,i64 out:f32,f16,bf16,i32.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachAddScalarListGetWorkspaceSize(const aclTensorList *x, const
     aclScalarList *scalars, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

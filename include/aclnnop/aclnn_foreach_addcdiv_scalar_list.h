@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachAddcdivScalarList: checks, and prepares an executor. Types: x1:f32,f16,bf16 x2:"
- * x3:" scalars:" out:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * x3:" scalars:" out:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachAddcdivScalarListGetWorkspaceSize(const aclTensorList *x1, const
     aclTensorList *x2, const aclTensorList *x3, const aclTensor *scalars, const aclTensorList *out, uint64_t

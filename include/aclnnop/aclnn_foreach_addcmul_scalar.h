@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachAddcmulScalar: checks, and prepares an executor. Types: x1:f32,f16,bf16,i32 x2:"
- * x3:" scalar:f32,f16,i32 out:f32,f16,bf16,i32. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * x3:" scalar:f32,f16,i32 out:f32,f16,bf16,i32.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachAddcmulScalarGetWorkspaceSize(const aclTensorList *x1, const
     aclTensorList *x2, const aclTensorList *x3, const aclTensor *scalar, const aclTensorList *out, uint64_t

@@ -14,8 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachAddcmulScalarV2: checks, and prepares an executor. Types: x1:f32,f16,bf16,i32 x2:"
- * x3:" scalar:f32,f16,i32,f64,i64 out:f32,f16,bf16,i32. softacl does not have this operator:
- * ACLNN_ERR_RUNTIME_ERROR.
+ * x3:" scalar:f32,f16,i32,f64,i64 out:f32,f16,bf16,i32.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachAddcmulScalarV2GetWorkspaceSize(const aclTensorList *x1, const
     aclTensorList *x2, const aclTensorList *x3, const aclScalar *scalar, aclTensorList *out, uint64_t

@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachCopy: checks, and prepares an executor. Types: x:f32,f16,bf16,i8,u8,i16,u16,i32,
- * u32,i64,f64,bool out:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * u32,i64,f64,bool out:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachCopyGetWorkspaceSize(const aclTensorList *x, const aclTensorList
     *out, uint64_t *workspaceSize, aclOpExecutor **executor);

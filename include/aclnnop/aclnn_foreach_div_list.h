@@ -14,7 +14,6 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachDivList: checks, and prepares an executor. Types: x1:bf16,f16,f32 x2:" out:".
- * softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachDivListGetWorkspaceSize(const aclTensorList *x1, const
     aclTensorList *x2, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachDivScalar: checks, and prepares an executor. Types: x:bf16,f16,f32 scalar:f16,f32
- * out:bf16,f16,f32. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * out:bf16,f16,f32.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachDivScalarGetWorkspaceSize(const aclTensorList *x, const aclTensor
     *scalar, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

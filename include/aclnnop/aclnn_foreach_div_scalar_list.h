@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachDivScalarList: checks, and prepares an executor. Types: x:bf16,f16,f32 scalars:f32
- * out:bf16,f16,f32. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * out:bf16,f16,f32.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachDivScalarListGetWorkspaceSize(const aclTensorList *x, const
     aclScalarList *scalars, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

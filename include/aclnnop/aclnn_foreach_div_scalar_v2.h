@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachDivScalarV2: checks, and prepares an executor. Types: x:f32,f16,bf16 scalar:f32,
- * f16,f64 out:f32,f16,bf16. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * f16,f64 out:f32,f16,bf16.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachDivScalarV2GetWorkspaceSize(const aclTensorList *x, const
     aclScalar *scalar, aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

@@ -14,7 +14,6 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachExpm1: checks, and prepares an executor. Types: x:bf16,f16,f32,i16,i8,u8 out:".
- * softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachExpm1GetWorkspaceSize(const aclTensorList *x, const aclTensorList
     *out, uint64_t *workspaceSize, aclOpExecutor **executor);

@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachLerpList: checks, and prepares an executor. Types: x1:f32,f16,bf16 x2:" weight:"
- * out:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * out:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachLerpListGetWorkspaceSize(const aclTensorList *x1, const
     aclTensorList *x2, const aclTensorList *weight, const aclTensorList *out, uint64_t *workspaceSize,

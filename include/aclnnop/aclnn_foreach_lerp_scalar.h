@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachLerpScalar: checks, and prepares an executor. Types: x1:f32,f16,bf16 x2:"
- * weight:f32,f64 out:f32,f16,bf16. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * weight:f32,f64 out:f32,f16,bf16.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachLerpScalarGetWorkspaceSize(const aclTensorList *x1, const
     aclTensorList *x2, const aclScalar *weight, const aclTensorList *out, uint64_t *workspaceSize,

@@ -13,8 +13,7 @@ extern "C" {
 #endif
 
 /**
- * Phase one of aclnnForeachLog1p: checks, and prepares an executor. Types: x:bf16,f16,f32 out:". softacl does
- * not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * Phase one of aclnnForeachLog1p: checks, and prepares an executor. Types: x:bf16,f16,f32 out:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachLog1pGetWorkspaceSize(const aclTensorList *x, const aclTensorList
     *out, uint64_t *workspaceSize, aclOpExecutor **executor);

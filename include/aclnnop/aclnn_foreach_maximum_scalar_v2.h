@@ -14,8 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachMaximumScalarV2: checks, and prepares an executor. Types: x:f32,f16,bf16,i32
- * scalar:f32,f16,i32,f64,i64 out:f32,f16,bf16,i32. softacl does not have this operator:
- * ACLNN_ERR_RUNTIME_ERROR.
+ * scalar:f32,f16,i32,f64,i64 out:f32,f16,bf16,i32.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachMaximumScalarV2GetWorkspaceSize(const aclTensorList *x, const
     aclScalar *scalar, aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

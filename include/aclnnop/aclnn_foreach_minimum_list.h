@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachMinimumList: checks, and prepares an executor. Types: x1:f32,f16,i32,bf16 x2:"
- * out:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * out:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachMinimumListGetWorkspaceSize(const aclTensorList *x1, const
     aclTensorList *x2, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachMinimumScalarList: checks, and prepares an executor. Types: x:f32,f16,i32,bf16
- * scalars:f32,i64,f64 out:f32,f16,i32,bf16. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * scalars:f32,i64,f64 out:f32,f16,i32,bf16.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachMinimumScalarListGetWorkspaceSize(const aclTensorList *x, const
     aclScalarList *scalars, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

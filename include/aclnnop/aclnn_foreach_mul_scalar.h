@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachMulScalar: checks, and prepares an executor. Types: x:f32,f16,i32,bf16 scalar:f32,
- * f16,i32 out:f32,f16,i32,bf16. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * f16,i32 out:f32,f16,i32,bf16.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachMulScalarGetWorkspaceSize(const aclTensorList *x, const aclTensor
     *scalar, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

@@ -14,7 +14,6 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachNeg: checks, and prepares an executor. Types: x:f32,f16,i32,bf16,i16,i8,u8 out:".
- * softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachNegGetWorkspaceSize(const aclTensorList *x, const aclTensorList
     *out, uint64_t *workspaceSize, aclOpExecutor **executor);

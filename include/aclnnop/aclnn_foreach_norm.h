@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachNorm: checks, and prepares an executor. Types: x:f32,f16,bf16 scalar:f32,f64,i64
- * out:f32,f16,bf16. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * out:f32,f16,bf16.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachNormGetWorkspaceSize(const aclTensorList *x, const aclScalar
     *scalar, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

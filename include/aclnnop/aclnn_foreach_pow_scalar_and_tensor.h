@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachPowScalarAndTensor: checks, and prepares an executor. Types: scalar:f32,f64,i64
- * x:f32,f16,bf16,i32 out:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * x:f32,f16,bf16,i32 out:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachPowScalarAndTensorGetWorkspaceSize(const aclScalar *scalar, const
     aclTensorList *x, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

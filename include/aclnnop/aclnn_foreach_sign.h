@@ -14,7 +14,6 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachSign: checks, and prepares an executor. Types: x:f32,f16,bf16,i8,i32,i64 out:".
- * softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachSignGetWorkspaceSize(const aclTensorList *x, const aclTensorList
     *out, uint64_t *workspaceSize, aclOpExecutor **executor);

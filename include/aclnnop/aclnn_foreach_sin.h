@@ -13,8 +13,7 @@ extern "C" {
 #endif
 
 /**
- * Phase one of aclnnForeachSin: checks, and prepares an executor. Types: x:f32,f16,bf16 out:". softacl does
- * not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * Phase one of aclnnForeachSin: checks, and prepares an executor. Types: x:f32,f16,bf16 out:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachSinGetWorkspaceSize(const aclTensorList *x, const aclTensorList
     *out, uint64_t *workspaceSize, aclOpExecutor **executor);

@@ -14,8 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachSubList: checks, and prepares an executor. Types: x1:f32,f16,bf16,i32,i16,i8,u8
- * x2:" alpha:f32,f16,i32 out:f32,f16,bf16,i32,i16,i8,u8. softacl does not have this operator:
- * ACLNN_ERR_RUNTIME_ERROR.
+ * x2:" alpha:f32,f16,i32 out:f32,f16,bf16,i32,i16,i8,u8.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachSubListGetWorkspaceSize(const aclTensorList *x1, const
     aclTensorList *x2, const aclTensor *alpha, const aclTensorList *out, uint64_t *workspaceSize,

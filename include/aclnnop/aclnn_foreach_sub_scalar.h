@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachSubScalar: checks, and prepares an executor. Types: x:f32,f16,bf16,i32 scalar:f32,
- * f16,i32 out:f32,f16,bf16,i32. softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * f16,i32 out:f32,f16,bf16,i32.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachSubScalarGetWorkspaceSize(const aclTensorList *x, const aclTensor
     *scalar, const aclTensorList *out, uint64_t *workspaceSize, aclOpExecutor **executor);

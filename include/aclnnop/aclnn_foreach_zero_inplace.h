@@ -14,7 +14,6 @@ extern "C" {
 
 /**
  * Phase one of aclnnForeachZeroInplace: checks, and prepares an executor. Types: x:f32,f16,bf16,i16,i32.
- * softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnForeachZeroInplaceGetWorkspaceSize(const aclTensorList *x, uint64_t
     *workspaceSize, aclOpExecutor **executor);

@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnGeluBackward: checks, and prepares an executor. Types: gradOutput:f32,f16,bf16 self:"
- * gradInput:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * gradInput:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnGeluBackwardGetWorkspaceSize(const aclTensor *gradOutput, const aclTensor
     *self, const aclTensor *gradInput, uint64_t *workspaceSize, aclOpExecutor **executor);

@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnHardswishBackward: checks, and prepares an executor. Types: gradOutput:bf16,f16,f32
- * self:" out:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * self:" out:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnHardswishBackwardGetWorkspaceSize(const aclTensor *gradOutput, const
     aclTensor *self, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);

@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnLogSigmoidBackward: checks, and prepares an executor. Types: gradOutput:f32,f16,bf16
- * self:" buffer:" gradInput:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * self:" buffer:" gradInput:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnLogSigmoidBackwardGetWorkspaceSize(const aclTensor *gradOutput, const
     aclTensor *self, const aclTensor *buffer, aclTensor *gradInput, uint64_t *workspaceSize, aclOpExecutor

@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnSigmoidBackward: checks, and prepares an executor. Types: gradOutput:f32,f16,bf16,f64,
- * c64,c128 output:" gradInput:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * c64,c128 output:" gradInput:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnSigmoidBackwardGetWorkspaceSize(const aclTensor *gradOutput, const
     aclTensor *output, aclTensor *gradInput, uint64_t *workspaceSize, aclOpExecutor **executor);

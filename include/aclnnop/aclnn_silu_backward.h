@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnSiluBackward: checks, and prepares an executor. Types: gradOutput:bf16,f16,f32 self:"
- * gradInput:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * gradInput:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnSiluBackwardGetWorkspaceSize(const aclTensor *gradOutput, const aclTensor
     *self, aclTensor *gradInput, uint64_t *workspaceSize, aclOpExecutor **executor);

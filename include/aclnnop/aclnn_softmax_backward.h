@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnSoftmaxBackward: checks, and prepares an executor. Types: gradOutput:f16,f32,bf16
- * output:" out:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * output:" out:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnSoftmaxBackwardGetWorkspaceSize(const aclTensor *gradOutput, const
     aclTensor *output, int64_t dim, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);

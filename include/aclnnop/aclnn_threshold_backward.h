@@ -14,7 +14,7 @@ extern "C" {
 
 /**
  * Phase one of aclnnThresholdBackward: checks, and prepares an executor. Types: gradOutput:f32,bf16,f16,i32,
- * i8,u8,i64 self:" threshold:" out:". softacl does not have this operator: ACLNN_ERR_RUNTIME_ERROR.
+ * i8,u8,i64 self:" threshold:" out:".
  */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnThresholdBackwardGetWorkspaceSize(const aclTensor *gradOutput, const
     aclTensor *self, const aclScalar *threshold, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor

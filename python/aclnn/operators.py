@@ -5,7 +5,7 @@ The prototypes come from the table from which the library itself is made; what a
 import ctypes
 import os
 import random
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import softacl
@@ -249,8 +249,15 @@ def synchronize() -> int:
     return int(library().runtime.aclrtSynchronizeStream(library().stream))
 
 
+# Operators whose results a test has compared with a reference. See test_whole_table.py.
+COMPARED: Set[str] = set()
+# Operators that ran since the last comparison.
+_pending: Set[str] = set()
+
+
 def run(name: str, *arguments: Any) -> None:
     """Both phases, and a wait."""
+    _pending.add(name)
     executor = prepare(name, *arguments)
     code = launch(name, executor)
     assert code == 0, (name, code, library().message())
@@ -262,6 +269,8 @@ TOLERANCE = {"f64": 1e-10, "f32": 2e-5, "f16": 1.5e-3, "bf16": 1.2e-2, "c64": 2e
 
 def expect(out: Tensor, reference: Any, scale: float = 1.0, what: str = "") -> None:
     """Fails unless a result is that of the reference, within the tolerance of its type."""
+    COMPARED.update(_pending)
+    _pending.clear()
     found, reference = out.read(), np.asarray(reference)
     assert found.shape == reference.shape, (what, found.shape, reference.shape)
     if out.kind not in TOLERANCE:

@@ -277,3 +277,53 @@ def test_casts(source: str) -> None:
         x, out = Tensor(np.array([np.nan, 1e30 if source != "f16" else 6e4, -1e30 if source != "f16" else -6e4]), source), Tensor(np.zeros(3), "i8")
         run("Cast", x, "i8", out)
         expect(out, np.array([0, 127, -128]))
+
+
+@pytest.mark.parametrize("name,function", [
+    ("BitwiseAndScalar", np.bitwise_and), ("BitwiseOrScalar", np.bitwise_or), ("BitwiseXorScalar", np.bitwise_xor)])
+def test_bits_with_a_scalar(name: str, function: Any) -> None:
+    for kind, layout in itertools.product(OPERATORS[name].types_of("self"), ("dense", "strided")):
+        x, out = Tensor(sample(kind, (6, 5)), kind, layout), Tensor(np.zeros((6, 5)), kind, layout)
+        value = True if kind == "bool" else 5
+        run(name, x, Scalar(value, kind), out)
+        expect(out, function(x.input(), np.array(value).astype(x.input().dtype)), what=f"{name} {kind} {layout}")
+
+
+@pytest.mark.parametrize("name", ["LeftShift", "RightShift"])
+def test_shifts(name: str) -> None:
+    for kind, layout in itertools.product(OPERATORS[name].types_of("self") or OPERATORS[name].types_of("input"), ("dense", "strided")):
+        x, bits = Tensor(sample(kind, (6, 5)), kind, layout), Tensor(np.random.randint(0, 4, (6, 5)), kind, layout)
+        out = Tensor(np.zeros((6, 5)), kind, layout)
+        run(name, x, bits, out)
+        shift = np.left_shift if name == "LeftShift" else np.right_shift
+        expect(out, shift(x.input(), bits.input()), what=f"{name} {kind} {layout}")
+    if name == "RightShift":
+        x, bits, out = Tensor(np.array([2**63 + 2]), "u64"), Tensor(np.array([1]), "u64"), Tensor(np.array([0]), "u64")
+        run(name, x, bits, out)
+        expect(out, np.array([2**62 + 1], dtype=np.uint64))
+
+
+def test_sums_with_a_scalar() -> None:
+    for (name, sign), kind, layout, alpha in itertools.product((("Adds", 1), ("Subs", -1)), ("f32", "bf16", "i32", "u8"), ("dense", "strided"), (1, 3)):
+        x, out = Tensor(sample(kind, (6, 5)), kind, layout), Tensor(np.zeros((6, 5)), kind, layout)
+        a = x.input() if kind in FLOATS else x.input().astype(np.int64)
+        run(name, x, Scalar(2, kind), Scalar(alpha, kind), out)
+        expect(out, a + sign * 2 * alpha, what=f"{name} {kind} {alpha}")
+
+
+def test_scalar_first() -> None:
+    for kind, layout in itertools.product(("f32", "f16", "bf16", "f64", "i32", "i64"), ("dense", "strided")):
+        x, out = Tensor(np.abs(sample(kind, (6, 5), special=False)) + 1, kind, layout), Tensor(np.zeros((6, 5)), kind, layout)
+        a = x.input() if kind in FLOATS else x.input().astype(np.int64)
+        run("RemainderScalarTensor", Scalar(7, kind), x, out)
+        expect(out, np.remainder(7, a), scale=2, what=f"Remainder {kind}")
+        run("PowScalarTensor", Scalar(2, kind), x, out)
+        expect(out, np.power(2 if kind not in FLOATS else 2.0, a), scale=2, what=f"Pow {kind}")
+
+
+def test_logit() -> None:
+    for kind, layout, epsilon in itertools.product(("f32", "f16", "bf16"), ("dense", "strided"), (-1.0, 0.25)):
+        x, out = Tensor(np.random.uniform(0.1, 0.9, (6, 5)), kind, layout), Tensor(np.zeros((6, 5)), kind, layout)
+        run("Logit", x, epsilon, out)
+        a = x.input() if epsilon < 0 else np.clip(x.input(), epsilon, 1 - epsilon)
+        expect(out, np.log(a / (1 - a)), scale=2, what=f"{kind} {epsilon}")

@@ -145,6 +145,32 @@ def test_attention() -> None:
         expect(out, np.concatenate(expected).transpose(0, 2, 1, 3), scale=2)
 
 
+def test_attention_of_prompts_and_tokens() -> None:
+    """The other entries of the same engine, in all layouts of the heads."""
+    for kind, layout in itertools.product(("f16", "bf16"), LAYOUTS):
+        q, k, v = (uniform(2, *s) for s in ((6, 4, 8), (7, 2, 8), (7, 2, 8)))
+        for order in ("BSND", "BNSD", "BSH"):
+            def arranged(a: np.ndarray, order: str = order) -> np.ndarray:
+                return {"BSND": a, "BNSD": a.transpose(0, 2, 1, 3), "BSH": a.reshape(2, a.shape[1], -1)}[order]
+
+            query, key, value = (Tensor(arranged(a), kind, layout) for a in (q, k, v))
+            rounded = [Tensor(a, kind).input().transpose(0, 2, 1, 3) for a in (q, k, v)]
+            out = Tensor(np.zeros(arranged(q).shape), kind, layout)
+            run("PromptFlashAttentionV3", query, key, value, None, None, None, None, None, None, None, None, None,
+                4, 0.5, 65535, 65535, order, 2, 0, 0, out)
+            reference = arranged(attention(*rounded, 0.5, 0).transpose(0, 2, 1, 3))
+            expect(out, reference, scale=2, what=f"Prompt {kind} {order}")
+            run("FusedInferAttentionScoreV3", query, [key], [value], *[None] * 24, 4, 0.5, 65535, 65535, order, 2, 0, 0, 0, 0,
+                False, 0, 0, out, None)
+            expect(out, reference, scale=2, what=f"Fused {kind} {order}")
+            token = Tensor(arranged(q[:, :1]), kind, layout)
+            out = Tensor(np.zeros(arranged(q[:, :1]).shape), kind, layout)
+            lengths = [3, 7]
+            run("IncreFlashAttentionV4", token, [key], [value], None, None, lengths, *[None] * 9, 4, 0.5, order, 2, 0, 0, out)
+            parts = [attention(rounded[0][at:at + 1, :, :1], *(a[at:at + 1, :, :lengths[at]] for a in rounded[1:]), 0.5, 0) for at in range(2)]
+            expect(out, arranged(np.concatenate(parts).transpose(0, 2, 1, 3)), scale=2, what=f"Incre {kind} {order}")
+
+
 def test_triangular_systems() -> None:
     for upper, transpose, unit in itertools.product((False, True), repeat=3):
         a = uniform(2, 5, 5) + 3 * np.eye(5)

@@ -74,6 +74,24 @@ fn check_environments(prefix: &Path, directory: &Path) -> Result<()> {
             program = program.display()
         ))?;
     }
+    check_missing_wait(&prefix.to_string(), directory)
+}
+
+/// The checker finds the wait that the transformer lacks with NO_WAIT, and nothing where the wait is.
+fn check_missing_wait(prefix: &str, directory: &Path) -> Result<()> {
+    let source = workspace::root().join("examples/c/aclnn/transformer.cpp");
+    for (flags, is_found) in [("", false), ("-DNO_WAIT", true)] {
+        let program = directory.join("checked");
+        let output = text_of(&format!(
+            "source {prefix}/set_env.sh --aclnn; g++ -std=c++17 -pthread {flags} -I$ASCEND_HOME_PATH/include {} -o {program} \
+             -L$ASCEND_HOME_PATH/lib64 -L$ASCEND_HOME_PATH/lib64/stub -lopapi -lnnopbase -lascendcl || exit 1; \
+             {prefix}/bin/softacl check --with-aclnn -- {program} 2>&1; echo code $?",
+            source.display(),
+            program = program.display()
+        ))?;
+        let code = if is_found { "code 2\n" } else { "code 0\n" };
+        ensure!(output.ends_with(code) && output.contains("S1") == is_found, "softacl check {flags}:\n{output}");
+    }
     Ok(())
 }
 

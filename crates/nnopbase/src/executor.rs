@@ -5,9 +5,11 @@
 
 use crate::access::{TENSOR, with};
 use crate::objects::{Executor, Object, Role, Slot};
+use crate::program::{read_array, read_text};
 use crate::status::{Failure, Status, finish};
 use crate::table::table;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
+use std::sync::Once;
 
 /// Slots that a function counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -146,3 +148,39 @@ addresses!(single: aclSetInputTensorAddr Inputs aclSetOutputTensorAddr Outputs a
 addresses!(member: aclSetDynamicInputTensorAddr Inputs aclSetDynamicOutputTensorAddr Outputs
     aclSetDynamicTensorAddr All AclSetDynamicInputTensorAddr Inputs AclSetDynamicOutputTensorAddr Outputs
     AclSetDynamicTensorAddr All);
+
+/// Longest name of an operator in a dump.
+const MAX_NAME: usize = 256;
+
+/// Asks for a dump of tensors. There is none: the arguments are checked, and the first call says so.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aclDumpOpTensors(
+    kind: *const c_char,
+    name: *const c_char,
+    tensors: *mut *mut c_void,
+    inputs: usize,
+    outputs: usize,
+    _stream: *mut c_void,
+) -> Status {
+    let checked = check_dump([kind, name], tensors as usize, inputs, outputs);
+    if checked.is_ok() {
+        SAID.call_once(|| eprintln!("softacl: aclDumpOpTensors writes nothing; `softacl trace` records operators"));
+    }
+    finish("aclDumpOpTensors", checked)
+}
+
+static SAID: Once = Once::new();
+
+fn check_dump(names: [*const c_char; 2], tensors: usize, inputs: usize, outputs: usize) -> Result<(), Failure> {
+    for (name, what) in names.into_iter().zip(["opType", "opName"]) {
+        if name.is_null() {
+            return Err(Failure::Null(what));
+        }
+        read_text(name as usize, MAX_NAME, what)?;
+    }
+    let count = inputs.checked_add(outputs).ok_or_else(|| Failure::Invalid("there are too many tensors".into()))?;
+    for tensor in read_array::<usize>(tensors, count as u64, "tensors")? {
+        with(tensor, TENSOR, |object| matches!(object, Object::Tensor(_)).then_some(()))?;
+    }
+    Ok(())
+}

@@ -17,6 +17,19 @@ const MAX_TEXT: usize = 256;
 /// Formats whose elements are in the order of the dimensions.
 const PLAIN_FORMATS: [i32; 9] = [-1, 0, 1, 2, 16, 27, 30, 35, 47];
 const FRACTAL_NZ: i32 = 29;
+/// Formats that a chip computes in, with their names in the C enumeration.
+const TILED_FORMATS: [(i32, &str); 10] = [
+    (3, "NC1HWC0"),
+    (4, "FRACTAL_Z"),
+    (12, "NC1HWC0_C04"),
+    (FRACTAL_NZ, "FRACTAL_NZ"),
+    (32, "NDC1HWC0"),
+    (33, "FRACTAL_Z_3D"),
+    (50, "FRACTAL_NZ_C0_16"),
+    (51, "FRACTAL_NZ_C0_32"),
+    (52, "FRACTAL_NZ_C0_2"),
+    (53, "FRACTAL_NZ_C0_4"),
+];
 
 /// The arguments of one call, read one after another.
 pub struct Arguments {
@@ -115,6 +128,17 @@ impl Arguments {
         }
     }
 
+    /// Reads a list of scalars.
+    pub fn scalars(&self, handle: usize, name: &'static str) -> Result<Vec<Scalar>, Failure> {
+        if handle == 0 {
+            return Err(Failure::Null(name));
+        }
+        match self.table.get(handle) {
+            Some(Object::ScalarList(members)) => members.iter().map(|member| self.scalar(*member, name)).collect(),
+            _ => Err(unknown(handle, "list of scalars")),
+        }
+    }
+
     pub fn integers(&self, handle: usize, name: &'static str) -> Result<Vec<i64>, Failure> {
         self.optional_integers(handle)?.ok_or(Failure::Null(name))
     }
@@ -160,9 +184,13 @@ impl Arguments {
             return Err(Failure::Invalid(format!("{name} has {rank} dimensions; operators accept {MAX_RANK}")));
         }
         if !(PLAIN_FORMATS.contains(&tensor.format) || is_weight && tensor.format == FRACTAL_NZ) {
+            let tiled = TILED_FORMATS.iter().find(|(code, _)| *code == tensor.format);
+            let format = tiled.map_or_else(
+                || format!("unknown format {}", tensor.format),
+                |(_, known)| format!("tiled format {known}"),
+            );
             return Err(Failure::Invalid(format!(
-                "{name} has the tiled or unknown format {}; softacl has plain formats (ND, NCHW, NHWC, NCDHW and alike)",
-                tensor.format
+                "{name} has the {format}; softacl has plain formats (ND, NCHW, NHWC, NCDHW and alike)"
             )));
         }
         let mut elements = 1_i64;

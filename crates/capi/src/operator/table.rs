@@ -43,7 +43,7 @@ pub(super) fn requests(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
         None => {
             let names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
             fail(Error::Feature(format!(
-                "softacl computes nothing; it has only the operators that copy ({}), and not {}",
+                "this interface has only the operators that copy ({}), and not {}; those of aclnn compute",
                 names.join(", "),
                 call.describe()
             )))

@@ -48,6 +48,20 @@ impl Plan {
         };
     }
 
+    /// One plan that does the work of several in their order.
+    pub fn all(plans: Vec<Plan>) -> Plan {
+        let mut all = Plan::new();
+        let mut works: Vec<Work> = Vec::with_capacity(plans.len());
+        for plan in plans {
+            all.accesses.extend(plan.accesses);
+            works.extend(plan.work);
+        }
+        if !works.is_empty() {
+            all.work = Some(Box::new(move |memory| works.iter().try_for_each(|work| work(memory))));
+        }
+        all
+    }
+
     pub fn reads<'a>(mut self, views: impl IntoIterator<Item = &'a View>) -> Plan {
         self.accesses.extend(views.into_iter().map(|view| (view.clone(), Access::Read)));
         self

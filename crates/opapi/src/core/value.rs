@@ -318,6 +318,8 @@ pub trait Real: Value + PartialOrd {
     /// Remainder with the sign of the divisor.
     fn remainder(self, other: Self) -> Self;
     fn pow(self, exponent: Self) -> Self;
+    /// Bits moved towards the lowest one, with the sign of a signed integer.
+    fn shift_right(self, count: Self) -> Self;
     fn abs(self) -> Self;
     fn is_nan(self) -> bool;
     fn lowest() -> Self;
@@ -343,6 +345,9 @@ macro_rules! real_float {
             fn floor_div(self, other: Self) -> Self { (self / other).floor() }
             fn trunc_div(self, other: Self) -> Self { (self / other).trunc() }
             fn fmod(self, other: Self) -> Self { self % other }
+            fn shift_right(self, count: Self) -> Self {
+                Self::from_i64(self.to_i64().shift_right(count.to_i64()))
+            }
             fn remainder(self, other: Self) -> Self {
                 let rest = self % other;
                 if rest != 0.0 && (rest < 0.0) != (other < 0.0) { rest + other } else { rest }
@@ -395,6 +400,10 @@ macro_rules! real_integer {
             }
             fn pow(self, exponent: Self) -> Self {
                 integer_power(self, exponent)
+            }
+            fn shift_right(self, count: Self) -> Self {
+                let count = count.to_i64();
+                if (0..64).contains(&count) { self >> count } else { self >> 63 >> 1 }
             }
             fn abs(self) -> Self {
                 $abs(self)

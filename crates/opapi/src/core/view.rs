@@ -79,7 +79,10 @@ impl View {
     pub fn slice(&self, axis: usize, start: usize, step: isize, count: usize) -> View {
         let mut view = self.clone();
         view.offset += start as isize * self.strides[axis];
-        view.strides[axis] *= step;
+        // A single element has no next one, and its step may be any number of the program.
+        if count > 1 {
+            view.strides[axis] *= step;
+        }
         view.dims[axis] = count;
         view
     }
@@ -282,6 +285,13 @@ mod tests {
         assert_eq!((&rows.dims[..], &rows.strides[..]), (&[6_usize, 4][..], &[10_isize, 1][..]));
         let stretched = view(&[5, 4], &[0, 0]).layout();
         assert_eq!((stretched.dims.len(), stretched.strides[0]), (1, 0));
+    }
+
+    #[test]
+    fn steps_beyond_a_dimension_choose_one_element() {
+        let one = view(&[2, 4], &[4, 1]).slice(0, 1, 1 << 62, 1);
+        assert_eq!((one.byte_extent(), one.count()), (Some((28, 44)), 4));
+        assert_eq!(view(&[2, 4], &[4, 1]).slice(1, 1, 2, 2).byte_extent(), Some((16, 44)));
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn combine<V: Real>(function: Binary, values: &mut [V], other: &[V]) {
         BitOr => each_with(values, other, bits(|a, b| a | b)),
         BitXor => each_with(values, other, bits(|a, b| a ^ b)),
         ShiftLeft => each_with(values, other, bits(|a, b| if (0..64).contains(&b) { a << b } else { 0 })),
-        ShiftRight => each_with(values, other, bits(|a, b| a >> b.clamp(0, 63))),
+        ShiftRight => each_with(values, other, |a, b| a.shift_right(b)),
         LogicalAnd => each_with(values, other, |a, b| truth(a.is_true() && b.is_true())),
         LogicalOr => each_with(values, other, |a, b| truth(a.is_true() || b.is_true())),
         Eq => each_with(values, other, |a, b| truth(a == b)),

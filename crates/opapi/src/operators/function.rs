@@ -48,13 +48,38 @@ pub enum Unary {
     NanToNum(f32, f32, f32),
     LogicalNot,
     BitwiseNot,
+    Acos,
+    Acosh,
+    Asin,
+    Asinh,
+    Atanh,
+    Ceil,
+    Cosh,
+    Erf,
+    Erfc,
+    Erfinv,
+    Exp2,
+    Expm1,
+    Frac,
+    Log10,
+    Log2,
+    Round,
+    Sinc,
+    Sinh,
+    Tan,
+    Trunc,
+    IsFinite,
+    IsNegInf,
+    IsPosInf,
+    Signbit,
 }
 
 impl Unary {
     /// True if integers are computed as integers.
     pub fn keeps_integers(self) -> bool {
         use Unary::*;
-        matches!(self, Abs | Neg | Sign | Relu | Floor | Threshold(..) | Clamp(..) | LogicalNot | BitwiseNot)
+        matches!(self, Ceil | Round | Trunc)
+            || matches!(self, Abs | Neg | Sign | Relu | Floor | Threshold(..) | Clamp(..) | LogicalNot | BitwiseNot)
             || matches!(self, RoundDecimals(decimals) if decimals >= 0)
     }
 }

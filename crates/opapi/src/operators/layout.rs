@@ -160,15 +160,30 @@ pub fn stack(tensors: Vec<View>, dim: i64, out: View) -> Planned {
     moves(tensors.into_iter().enumerate().map(|(at, tensor)| (tensor, out.select(axis, at))).collect())
 }
 
+/// Splits a tensor along a dimension into parts of one size, of which the last may be smaller.
+pub fn split_evenly(source: View, dim: i64, part: u64, parts: Vec<View>) -> Planned {
+    let axis = axis(dim, source.rank(), "dim")?;
+    let length = source.dims.get(axis).copied().unwrap_or(0);
+    let part = usize::try_from(part).unwrap_or(usize::MAX);
+    // Nothing is one part of nothing.
+    let count =
+        if length == 0 { 1 } else { length.checked_div(part).unwrap_or(0) + usize::from(length % part.max(1) > 0) };
+    if parts.len() != count {
+        return invalid(format!("out has {} tensors; parts of {part} of {length} elements are {count}", parts.len()));
+    }
+    let sizes = (0..count).map(|at| part.min(length - at * part) as i64).collect();
+    split(source, dim, sizes, parts)
+}
+
 /// Splits a tensor along a dimension into the tensors of a list.
-pub fn split(source: View, dim: i64, sizes: Option<Vec<i64>>, parts: Vec<View>) -> Planned {
+pub fn split(source: View, dim: i64, sizes: Vec<i64>, parts: Vec<View>) -> Planned {
     let axis = axis(dim, source.rank(), "dim")?;
     let mut pairs = Vec::new();
     let mut at = 0;
     for (index, part) in parts.into_iter().enumerate() {
         let length = part.dims.get(axis).copied().unwrap_or(0);
-        let wanted = sizes.as_ref().map(|sizes| sizes.get(index).copied().unwrap_or(-1));
-        if source.rank() == 0 || at + length > source.dims[axis] || wanted.is_some_and(|size| size != length as i64) {
+        let wanted = sizes.get(index).copied().unwrap_or(-1);
+        if source.rank() == 0 || at + length > source.dims[axis] || wanted != length as i64 {
             return invalid(format!(
                 "part {index} with shape {:?} does not fit at {at} of {:?}",
                 part.dims, source.dims

@@ -9,7 +9,7 @@ use crate::core::scalar::Scalar;
 use crate::core::types::{Class, Kind, Type};
 use crate::core::value::{Complex, Float, Real};
 use crate::core::view::View;
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI};
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, PI};
 
 /// Plans `out = function(x)`.
 pub fn unary(function: Unary, x: View, out: View) -> Planned {
@@ -176,7 +176,54 @@ pub fn float<F: Float>(function: Unary, values: &mut [F]) {
         BitwiseNot => each(values, |x| F::from_i64(!x.to_i64())),
         Atan => each(values, |x| x.through(f64::atan)),
         Log1p => each(values, |x| x.through(f64::ln_1p)),
+        other => each(values, |x| x.through(in_double(other))),
     }
+}
+
+/// Functions that are computed in double precision whatever the type is.
+fn in_double(function: Unary) -> fn(f64) -> f64 {
+    match function {
+        Acos => f64::acos,
+        Acosh => f64::acosh,
+        Asin => f64::asin,
+        Asinh => f64::asinh,
+        Atanh => f64::atanh,
+        Ceil => f64::ceil,
+        Cosh => f64::cosh,
+        Erf => libm::erf,
+        Erfc => libm::erfc,
+        Erfinv => inverse_error_function,
+        Exp2 => f64::exp2,
+        Expm1 => f64::exp_m1,
+        Frac => f64::fract,
+        Log10 => f64::log10,
+        Log2 => f64::log2,
+        Round => f64::round_ties_even,
+        Sinc => |x| if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) },
+        Sinh => f64::sinh,
+        Tan => f64::tan,
+        Trunc => f64::trunc,
+        IsFinite => |x| x.is_finite().into(),
+        IsNegInf => |x| (x == f64::NEG_INFINITY).into(),
+        IsPosInf => |x| (x == f64::INFINITY).into(),
+        Signbit => |x| x.is_sign_negative().into(),
+        // The other functions have dedicated loops.
+        _ => |x| x,
+    }
+}
+
+/// The number whose error function is `x`: an estimate, made exact by Newton's method.
+fn inverse_error_function(x: f64) -> f64 {
+    if x.abs() >= 1.0 {
+        return if x.abs() == 1.0 { x * f64::INFINITY } else { f64::NAN };
+    }
+    let (log, a) = ((1.0 - x * x).ln(), 0.147);
+    let half = 2.0 / (PI * a) + log / 2.0;
+    let mut y = ((half * half - log / a).sqrt() - half).sqrt().copysign(x);
+    for _ in 0..3 {
+        y -= (libm::erf(y) - x) / (FRAC_2_SQRT_PI * (-y * y).exp());
+    }
+    y
 }
 
 fn softplus(x: f64) -> f64 {
