@@ -120,6 +120,8 @@ fn is_running(process: &str) -> bool {
 /// Starts two nodes that wait. Returns the launcher and the processes of the nodes.
 fn waiting(program: &Path) -> (Child, Vec<String>) {
     let mut command = softacl(&["run", "--nodes", "2", "--"]);
+    // A launcher that is killed leaves its files, which then end with those of the test.
+    command.env("TMPDIR", program.parent().unwrap());
     let mut launcher = command.arg(program).arg("wait").stdout(Stdio::piped()).spawn().expect("softacl starts");
     let lines = BufReader::new(launcher.stdout.take().unwrap()).lines().map_while(Result::ok);
     let ready = lines.filter_map(|line| Some(line.split_once(" | ready ")?.1.to_owned()));
