@@ -1,8 +1,8 @@
 //! A group: ranks that have met. Each member has a channel to and from every other, and can ask whether it still lives.
 
 use crate::channel::{Incoming, Outgoing};
+use crate::life::Life;
 use crate::segment::{MAX_REASON, Segment};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -52,8 +52,7 @@ pub struct Group {
 #[derive(Debug)]
 struct Peer {
     process: u32,
-    /// Readable when the process ends. `None` for a rank of this process, or where the kernel has no such descriptors.
-    life: Option<OwnedFd>,
+    life: Life,
     outgoing: Outgoing,
     incoming: Incoming,
 }
@@ -64,7 +63,7 @@ impl Group {
             let process = segment.slot(other).process.load(Ordering::Acquire);
             Peer {
                 process,
-                life: if process == std::process::id() { None } else { life_of(process) },
+                life: Life::of(process),
                 outgoing: Outgoing::new(Arc::clone(&segment), ranks, rank, other),
                 incoming: Incoming::new(Arc::clone(&segment), ranks, other, rank),
             }
@@ -114,11 +113,7 @@ impl Group {
             RankState::Joined => {}
         }
         let Peer { process, life, .. } = &self.peers[rank as usize];
-        let has_ended = match life {
-            Some(life) => is_readable(life),
-            None => *process != std::process::id() && !std::path::Path::new(&format!("/proc/{process}/fd")).exists(),
-        };
-        has_ended.then_some(Loss::Ended { process: *process })
+        life.has_ended().then_some(Loss::Ended { process: *process })
     }
 
     /// Gives up the group: every other rank that waits for this one sees the reason.
@@ -145,21 +140,6 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.leave();
     }
-}
-
-/// A descriptor that is readable when a process ends.
-fn life_of(process: u32) -> Option<OwnedFd> {
-    // SAFETY: the call takes no pointers, and a new descriptor has no other owner.
-    unsafe {
-        let descriptor = libc::syscall(libc::SYS_pidfd_open, process, 0);
-        (descriptor >= 0).then(|| OwnedFd::from_raw_fd(descriptor as i32))
-    }
-}
-
-fn is_readable(descriptor: &OwnedFd) -> bool {
-    let mut poll = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, which lives for the whole call; the timeout is 0.
-    unsafe { libc::poll(&raw mut poll, 1, 0) > 0 }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //! | [`group`] | ranks that have met: their channels, and whether each of them still lives |
 //! | [`meeting`] | how ranks find each other: by a key, or by a name in a process |
 //! | [`channel`] | a one-way stream of bytes from one rank to another |
+//! | [`host`] | where a process runs, as far as ranks can find each other |
+//! | `life` | whether another process still runs |
 //! | `segment` | the shared memory file behind a group |
 //!
 //! Ranks are processes of one host, or threads of one process. Nothing listens, no daemon and no name in a file system
@@ -14,5 +16,7 @@
 
 pub mod channel;
 pub mod group;
+pub mod host;
+mod life;
 pub mod meeting;
 mod segment;

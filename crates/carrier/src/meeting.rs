@@ -5,6 +5,7 @@
 //! takes the place of a rank and does not wait, `Attendance::complete` waits for the others.
 
 use crate::group::{Group, RankState};
+use crate::life::Life;
 pub use crate::segment::SegmentKey;
 use crate::segment::{MAX_RANKS, Segment};
 use std::sync::Arc;
@@ -91,7 +92,10 @@ impl Meeting {
     /// Looks for a group by its name, in one process or in all processes of the user, until it exists.
     pub fn by_name(name: &str, process: Option<u32>, timeout: Duration) -> Result<Meeting, MeetingError> {
         let begin = Instant::now();
+        let life = process.map(Life::of);
         loop {
+            // Asked before the look, so that a group that was begun in between is found.
+            let has_ended = life.as_ref().is_some_and(Life::has_ended);
             let found = match process {
                 Some(process) => Segment::find(process, name),
                 None => processes().into_iter().find_map(|process| Segment::find(process, name)),
@@ -99,7 +103,7 @@ impl Meeting {
             if let Some(segment) = found {
                 return Ok(Meeting(segment));
             }
-            if process.is_some_and(|process| !is_running(process)) {
+            if has_ended {
                 return Err(MeetingError::Gone(io::Error::from(io::ErrorKind::NotFound)));
             }
             if begin.elapsed() >= timeout {
@@ -145,9 +149,15 @@ pub struct Attendance {
 }
 
 impl Attendance {
+    /// A number that only this group has.
+    pub fn nonce(&self) -> u64 {
+        self.segment.as_ref().map_or(0, |segment| segment.key.nonce)
+    }
+
     /// Waits until all ranks have joined.
     pub fn complete(mut self, timeout: Duration) -> Result<Group, MeetingError> {
         let begin = Instant::now();
+        let mut lives: Vec<Option<Life>> = (0..self.ranks).map(|_| None).collect();
         let Some(segment) = self.segment.as_ref().map(Arc::clone) else { unreachable!("taken once, below") };
         loop {
             let state = |rank: &u32| RankState::of(segment.slot(*rank).state.load(Ordering::Acquire));
@@ -159,7 +169,10 @@ impl Attendance {
             // A rank that gave up waiting, or whose process has ended, will not come back.
             let gone = (0..self.ranks).find(|rank| match state(rank) {
                 RankState::Absent => false,
-                RankState::Joined => !is_running(segment.slot(*rank).process.load(Ordering::Relaxed)),
+                RankState::Joined => {
+                    let process = segment.slot(*rank).process.load(Ordering::Relaxed);
+                    lives[*rank as usize].get_or_insert_with(|| Life::of(process)).has_ended()
+                }
                 RankState::Left | RankState::Failed => true,
             });
             if let Some(rank) = gone {
@@ -180,10 +193,6 @@ impl Drop for Attendance {
             segment.slot(self.rank).state.store(RankState::Left as u32, Ordering::Release);
         }
     }
-}
-
-fn is_running(process: u32) -> bool {
-    process == std::process::id() || fs::metadata(format!("/proc/{process}/fd")).is_ok()
 }
 
 /// All processes, the newest first: the one that is looked for was started last.

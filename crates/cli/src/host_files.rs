@@ -18,9 +18,14 @@ use std::{env, ptr};
 
 /// Shows the files to this process, which must have a single thread, and to the programs that it starts.
 pub fn show(files: &[HostFile]) -> Result<()> {
-    let current = env::current_dir();
-    enter_namespace()
+    enter_namespaces(libc::CLONE_NEWNS)
         .context("--host-files needs a private mount namespace, which this system does not permit; run without it")?;
+    show_here(files)
+}
+
+/// Shows the files in the mount namespace of this process, which must be a private one.
+pub fn show_here(files: &[HostFile]) -> Result<()> {
+    let current = env::current_dir();
     for (directory, files) in by_directory(files)? {
         cover(&directory, &files)
             .with_context(|| format!("--host-files could not show files in {}", directory.display()))?;
@@ -32,13 +37,13 @@ pub fn show(files: &[HostFile]) -> Result<()> {
     Ok(())
 }
 
-/// Moves this process to a private mount namespace: directly if it has the right to, otherwise inside a user namespace
-/// in which it keeps its user and group.
-fn enter_namespace() -> io::Result<()> {
+/// Moves this process to private namespaces, one of which is a mount namespace: directly if it has the right to, otherwise
+/// inside a user namespace in which it keeps its user and group.
+pub fn enter_namespaces(kinds: i32) -> io::Result<()> {
     // SAFETY: the calls take and return plain numbers.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
-    if unshare(libc::CLONE_NEWNS).is_err() {
-        unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
+    if unshare(kinds).is_err() {
+        unshare(libc::CLONE_NEWUSER | kinds)?;
         // Without this, a group cannot be mapped by a process without privileges.
         fs::write("/proc/self/setgroups", "deny")?;
         fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;

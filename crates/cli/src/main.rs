@@ -14,6 +14,7 @@ mod host_files;
 mod library;
 mod machine;
 mod markdown;
+mod nodes;
 mod npu_smi;
 mod output;
 mod permutation;
@@ -53,6 +54,7 @@ const EXAMPLES: &str = "Examples:
   softacl run -- ./app --my-flag                   run a program on softacl
   softacl run --soc Ascend310P -- ./app            ... on another chip
   softacl run --schedule late -- ./app             ... with every copy delayed as long as the semantics allow
+  softacl run --nodes 2 --devices 4 -- torchrun train.py    simulate a cluster
   softacl check -- ./app                           detect misuse of asynchronous copies
   softacl status                                   list running programs, and who waits for whom
   softacl trace -- ./app                           record a timeline of threads and streams
@@ -65,6 +67,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Exec(nodes::exec::Arguments),
     Check(check::Arguments),
     Trace(trace::Arguments),
     WhatIf(what_if::Arguments),
@@ -142,6 +145,7 @@ fn main() -> ExitCode {
     let done = |()| ExitCode::SUCCESS;
     let result = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),
+        Command::Exec(arguments) => nodes::exec::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),
         Command::Trace(arguments) => trace::main(&arguments),
         Command::Calibrate(arguments) => calibrate::main(&arguments).map(done),

@@ -1,6 +1,7 @@
 //! `softacl run`: runs a program on softacl.
 
 use crate::machine::{self, MachineOptions};
+use crate::nodes::{self, NodeOptions};
 use crate::timing::{self, ClockOptions};
 use crate::{host_files, library, output, signals};
 use anyhow::{Context, Result, anyhow, ensure};
@@ -38,14 +39,23 @@ pub struct Arguments {
     #[command(flatten)]
     clock: ClockOptions,
     #[command(flatten)]
+    nodes: NodeOptions,
+    #[command(flatten)]
     machine: MachineOptions,
 }
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
-    let mut command = arguments.machine.command()?;
-    if let Some(schedule) = machine::schedule(arguments.schedule.as_deref())? {
-        command.env("SOFTACL_SCHEDULE", schedule);
+    let schedule = machine::schedule(arguments.schedule.as_deref())?;
+    let adapt = |command: &mut Command| {
+        if let Some(schedule) = &schedule {
+            command.env("SOFTACL_SCHEDULE", schedule);
+        }
+    };
+    if let Some(nodes) = arguments.nodes.nodes {
+        return nodes::run(&arguments.nodes, nodes, &arguments.machine, arguments.host_files, adapt);
     }
+    let mut command = arguments.machine.command()?;
+    adapt(&mut command);
     if arguments.host_files {
         let (version, devices) = arguments.machine.version_and_devices()?;
         host_files::show(&softacl_toolkit::host_files(&library::home()?, &version, devices))?;

@@ -5,44 +5,66 @@ use crate::config::Config;
 use crate::failure::{Failure, HcclResult};
 use crate::group_calls::{self, Join};
 use crate::program;
-use crate::rank_table::RankTable;
+use crate::rank_table::{RankTable, fingerprint};
 use crate::runtime::runtime;
 use crate::status::enter;
 use crate::types::ROOT_INFO_LEN;
+use softacl_carrier::host::{Distance, HOST_LEN, Host};
 use softacl_carrier::meeting::{Attendance, Meeting, SegmentKey};
 use std::collections::HashMap;
-use std::ffi::{c_char, c_void};
+use std::env;
+use std::ffi::{OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::Ordering;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// First bytes of a root info.
-const ROOT_MAGIC: &[u8; 16] = b"softacl-hccl-1\0\0";
+const ROOT_MAGIC: &[u8; 16] = b"softacl-hccl-2\0\0";
 /// Maximum length of a path.
 const MAX_PATH: usize = 4096;
 /// Rank ids of a sub-communicator to which the rank does not belong.
 const NO_MEMBER: u64 = 0xffff_ffff;
+
+/// Where the host is in a root info.
+const ROOT_HOST: usize = 32;
 
 fn encode(key: SegmentKey) -> Vec<u8> {
     let mut bytes = ROOT_MAGIC.to_vec();
     bytes.extend(key.process.to_le_bytes());
     bytes.extend(key.descriptor.to_le_bytes());
     bytes.extend(key.nonce.to_le_bytes());
+    bytes.extend(Host::own().to_bytes());
     bytes.resize(ROOT_INFO_LEN, 0);
     bytes
 }
 
-fn decode(bytes: &[u8]) -> Option<SegmentKey> {
+fn decode(bytes: &[u8]) -> Option<(SegmentKey, Host)> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let nonce = u64::from_le_bytes(bytes.get(24..32)?.try_into().ok()?);
+    let nonce = u64::from_le_bytes(bytes.get(24..ROOT_HOST)?.try_into().ok()?);
     let key = SegmentKey { process: word(16)?, descriptor: word(20)?, nonce };
-    bytes.starts_with(ROOT_MAGIC).then_some(key)
+    let host = Host::from_bytes(bytes.get(ROOT_HOST..ROOT_HOST + HOST_LEN)?.try_into().ok()?);
+    bytes.starts_with(ROOT_MAGIC).then_some((key, host))
 }
 
 /// The meeting of a root info: the one that this process convened, or that of another process.
 fn meeting(root: *const c_void) -> Result<Meeting, Failure> {
     let bytes = program::read::<u8>(root.cast(), ROOT_INFO_LEN, "rootInfo")?;
-    let malformed = || Failure::Parameter("rootInfo was not made by HcclGetRootInfo of softacl".to_owned());
-    Ok(Meeting::by_key(decode(&bytes).ok_or_else(malformed)?)?)
+    let malformed = || Failure::Parameter("rootInfo was not made by HcclGetRootInfo of this softacl".to_owned());
+    let (key, host) = decode(&bytes).ok_or_else(malformed)?;
+    let own = Host::own();
+    match own.distance(&host) {
+        Some(Distance::Machine) => Err(Failure::Unsupported(format!(
+            "rootInfo comes from host {}, and this rank runs on {}: ranks of different hosts do not find each other yet",
+            host.name(),
+            own.name()
+        ))),
+        Some(Distance::Namespace) => Err(Failure::Unsupported(format!(
+            "rootInfo comes from another PID namespace of this host ({}): ranks in different containers find each other \
+             only if the containers share their processes, for example with `docker run --pid=host`",
+            host.name()
+        ))),
+        None => Ok(Meeting::by_key(key)?),
+    }
 }
 
 /// Takes the place of a rank in a meeting.
@@ -58,7 +80,7 @@ fn join_root(ranks: u32, root: *const c_void, rank: u32, config: Config, target:
     let meeting = meeting(root)?;
     let name = config.name.clone().unwrap_or_else(|| format!("{:016x}", meeting.key().nonce));
     let attendance = attend(meeting, rank, ranks)?;
-    group_calls::join(Join { attendance, name, config, is_sub: false, target })
+    group_calls::join(Join::new(attendance, name, config, false, target))
 }
 
 fn root_info(root: *mut c_void) -> Result<(), Failure> {
@@ -124,6 +146,13 @@ pub unsafe extern "C" fn HcclCommInitRootInfoScalable(
     })
 }
 
+/// A number that the ranks of one job have in common, and usually no other job that uses the same table at the same time:
+/// launchers tell every rank the port of the job, and the job's id.
+fn job_fingerprint() -> u64 {
+    let values = ["MASTER_PORT", "TORCHELASTIC_RUN_ID"].map(|name| env::var_os(name).unwrap_or_default());
+    fingerprint(values.join(OsStr::new("/")).as_bytes())
+}
+
 fn join_cluster(path: *const c_char, rank: u32, config: Config, target: *mut Handle) -> Result<(), Failure> {
     /// How often this process has joined a table, as a rank: the next time is another communicator.
     static JOINED: LazyLock<Mutex<HashMap<(u64, u32), u64>>> = LazyLock::new(Mutex::default);
@@ -144,14 +173,14 @@ fn join_cluster(path: *const c_char, rank: u32, config: Config, target: *mut Han
         *times += 1;
         *times
     };
-    let name = format!("table-{:016x}-{number}", table.fingerprint);
+    let name = format!("table-{:016x}-{:016x}-{number}", table.fingerprint, job_fingerprint());
     let meeting = match rank {
         0 => Meeting::convene(&name)?,
         _ => Meeting::by_name(&name, None, config.connect_timeout)?,
     };
     let attendance = attend(meeting, rank, table.ranks)?;
     let name = config.name.clone().unwrap_or(name);
-    group_calls::join(Join { attendance, name, config, is_sub: false, target })
+    group_calls::join(Join::new(attendance, name, config, false, target))
 }
 
 #[unsafe(no_mangle)]
@@ -194,7 +223,7 @@ pub unsafe extern "C" fn HcclCommInitAll(count: u32, devices: *mut i32, comms: *
             let config = Config::from_environment();
             let attendance = Meeting::by_key(key)?.attend(rank, count, device)?;
             let target = comms.wrapping_add(rank as usize);
-            joins.push(Join { attendance, name: format!("{:016x}", key.nonce), config, is_sub: false, target });
+            joins.push(Join::new(attendance, format!("{:016x}", key.nonce), config, false, target));
         }
         drop(convened);
         joins.into_iter().try_for_each(group_calls::join)
@@ -242,7 +271,7 @@ pub unsafe extern "C" fn HcclCreateSubCommConfig(
             _ => Meeting::by_name(&place, Some(parent.group.process(ids[0])), config.connect_timeout)?,
         };
         let attendance = attend(meeting, rank, count)?;
-        group_calls::join(Join { attendance, name, config, is_sub: true, target: sub })
+        group_calls::join(Join::new(attendance, name, config, true, sub))
     })
 }
 

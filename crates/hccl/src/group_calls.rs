@@ -7,7 +7,7 @@ use crate::failure::{Failure, HcclResult};
 use crate::plan::Plan;
 use crate::point::{self, Point};
 use crate::program;
-use crate::runtime::Range;
+use crate::runtime::{Range, runtime};
 use crate::status::enter;
 use softacl_carrier::meeting::{Attendance, Meeting};
 use std::cell::RefCell;
@@ -23,30 +23,50 @@ struct Group {
 
 /// A call that waits for the end of its group.
 enum Deferred {
-    Collective { communicator: Arc<Communicator>, plan: Plan, ranges: Vec<Range>, name: &'static str, stream: usize },
-    Point { communicator: Arc<Communicator>, point: Point, stream: usize },
+    Collective { communicator: Arc<Communicator>, plan: Plan, ranges: Vec<Range>, name: &'static str, place: Place },
+    Point { communicator: Arc<Communicator>, point: Point, place: Place },
     Join(Box<Join>),
+}
+
+/// Where a call belongs. One thread may call for the streams of several devices, one after the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    stream: *mut c_void,
+    /// The context that the thread had.
+    context: *mut c_void,
+}
+
+impl Place {
+    fn new(stream: *mut c_void) -> Result<Place, Failure> {
+        Ok(Place { stream, context: runtime()?.context() })
+    }
+
+    fn run(self, launch: impl FnOnce(*mut c_void) -> Result<(), Failure>) -> Result<(), Failure> {
+        runtime()?.in_context(self.context, || launch(self.stream))
+    }
 }
 
 /// A rank that has taken its place and waits for the others.
 pub struct Join {
-    pub attendance: Attendance,
-    pub name: String,
-    pub config: Config,
-    pub is_sub: bool,
+    attendance: Attendance,
+    name: String,
+    config: Config,
+    is_sub: bool,
     /// Where the handle goes.
-    pub target: *mut Handle,
+    target: *mut Handle,
+    convened: Convened,
 }
 
 impl Join {
+    pub fn new(attendance: Attendance, name: String, config: Config, is_sub: bool, target: *mut Handle) -> Join {
+        let convened = Convened(attendance.nonce());
+        Join { attendance, name, config, is_sub, target, convened }
+    }
+
     /// Waits for the other ranks and returns the handle to the program.
     fn complete(self) -> Result<(), Failure> {
-        let Join { attendance, name, config, is_sub, target } = self;
-        let completed = attendance.complete(config.connect_timeout);
-        if let Ok(group) = &completed {
-            lock_convened().remove(&group.nonce());
-        }
-        let group = completed?;
+        let Join { attendance, name, config, is_sub, target, convened: _convened } = self;
+        let group = attendance.complete(config.connect_timeout)?;
         program::write(target, insert(Communicator::new(name, group, config, is_sub)), "comm")
     }
 }
@@ -57,6 +77,16 @@ static CONVENED: LazyLock<Mutex<HashMap<u64, Meeting>>> = LazyLock::new(Mutex::d
 
 fn lock_convened() -> MutexGuard<'static, HashMap<u64, Meeting>> {
     CONVENED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The meeting that a rank of this process has attended. Once the rank has met the others, or will not anymore, nobody can
+/// join, and the meeting is closed if it was convened here.
+struct Convened(u64);
+
+impl Drop for Convened {
+    fn drop(&mut self) {
+        lock_convened().remove(&self.0);
+    }
 }
 
 /// Keeps a meeting open until all of its ranks have come.
@@ -79,6 +109,11 @@ fn defer(call: Deferred) -> Option<Deferred> {
     })
 }
 
+/// True if the calling thread has a group.
+fn has_group() -> bool {
+    GROUP.with_borrow(|group| group.depth > 0)
+}
+
 /// Queues a collective, now or at the end of the group.
 pub fn launch(
     communicator: &Arc<Communicator>,
@@ -87,15 +122,21 @@ pub fn launch(
     name: &'static str,
     stream: *mut c_void,
 ) -> Result<(), Failure> {
-    let communicator = Arc::clone(communicator);
-    let call = Deferred::Collective { communicator, plan, ranges: ranges.to_vec(), name, stream: stream as usize };
+    if !has_group() {
+        return crate::launch::launch(communicator, plan, ranges, name, stream);
+    }
+    let (communicator, place) = (Arc::clone(communicator), Place::new(stream)?);
+    let call = Deferred::Collective { communicator, plan, ranges: ranges.to_vec(), name, place };
     defer(call).map_or(Ok(()), run)
 }
 
 /// Keeps a send or receive for the end of the group. Returns `false` if the thread has no group.
-pub fn defer_point(communicator: &Arc<Communicator>, point: Point, stream: *mut c_void) -> bool {
-    let communicator = Arc::clone(communicator);
-    defer(Deferred::Point { communicator, point, stream: stream as usize }).is_none()
+pub fn defer_point(communicator: &Arc<Communicator>, point: Point, stream: *mut c_void) -> Result<bool, Failure> {
+    if !has_group() {
+        return Ok(false);
+    }
+    let (communicator, place) = (Arc::clone(communicator), Place::new(stream)?);
+    Ok(defer(Deferred::Point { communicator, point, place }).is_none())
 }
 
 /// Waits for the other ranks of a new communicator, now or at the end of the group.
@@ -105,11 +146,11 @@ pub fn join(join: Join) -> Result<(), Failure> {
 
 fn run(call: Deferred) -> Result<(), Failure> {
     match call {
-        Deferred::Collective { communicator, plan, ranges, name, stream } => {
-            crate::launch::launch(&communicator, plan, &ranges, name, stream as *mut c_void)
+        Deferred::Collective { communicator, plan, ranges, name, place } => {
+            place.run(|stream| crate::launch::launch(&communicator, plan, &ranges, name, stream))
         }
-        Deferred::Point { communicator, point, stream } => {
-            point::launch(&communicator, &[point], "HcclGroup", stream as *mut c_void)
+        Deferred::Point { communicator, point, place } => {
+            place.run(|stream| point::launch(&communicator, &[point], "HcclGroup", stream))
         }
         Deferred::Join(join) => join.complete(),
     }
@@ -119,21 +160,21 @@ fn run(call: Deferred) -> Result<(), Failure> {
 fn run_group(mut calls: Vec<Deferred>) -> Result<(), Failure> {
     while !calls.is_empty() {
         let call = calls.remove(0);
-        let Deferred::Point { communicator, point, stream } = call else {
+        let Deferred::Point { communicator, point, place } = call else {
             run(call)?;
             continue;
         };
         let mut points = vec![point];
         calls.retain(|other| match other {
-            Deferred::Point { communicator: theirs, point, stream: on }
-                if Arc::ptr_eq(theirs, &communicator) && *on == stream =>
+            Deferred::Point { communicator: theirs, point, place: on }
+                if Arc::ptr_eq(theirs, &communicator) && *on == place =>
             {
                 points.push(*point);
                 false
             }
             _ => true,
         });
-        point::launch(&communicator, &points, "HcclGroup", stream as *mut c_void)?;
+        place.run(|stream| point::launch(&communicator, &points, "HcclGroup", stream))?;
     }
     Ok(())
 }

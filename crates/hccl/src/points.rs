@@ -20,7 +20,7 @@ fn one(
     enter(name, || {
         let communicator = find(comm)?;
         let point = Point::new(&communicator, is_send, buffer, peer)?;
-        if group_calls::defer_point(&communicator, point, stream) {
+        if group_calls::defer_point(&communicator, point, stream)? {
             return Ok(());
         }
         launch(&communicator, &[point], name, stream)

@@ -34,10 +34,14 @@ impl RankTable {
         if ranks.is_empty() || ranks.iter().enumerate().any(|(at, rank)| at as u32 != *rank) {
             return Err(format!("the ranks are not 0 to {}, each once", ranks.len().max(1) - 1));
         }
-        // FNV-1a: the same in every process.
-        let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-        Ok(RankTable { ranks: ranks.len() as u32, fingerprint: text.iter().fold(0xcbf2_9ce4_8422_2325, hash) })
+        Ok(RankTable { ranks: ranks.len() as u32, fingerprint: fingerprint(text) })
     }
+}
+
+/// A hash that is the same in every process (FNV-1a).
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, hash)
 }
 
 #[cfg(test)]

@@ -537,3 +537,6 @@ enum Arrival {
 fn remote(why: String) -> RunFailure {
     RunFailure { code: ACL_ERROR_RT_SUSPECT_REMOTE_ERROR, why }
 }
+
+#[cfg(test)]
+mod tests;

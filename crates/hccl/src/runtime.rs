@@ -41,6 +41,8 @@ pub type LaunchOperation = unsafe extern "C" fn(
 pub type HostView = unsafe extern "C" fn(*mut c_void, usize, *mut *mut c_void) -> c_int;
 pub type ReportError = unsafe extern "C" fn(*const c_char);
 pub type CurrentDevice = unsafe extern "C" fn(*mut i32) -> c_int;
+pub type CurrentContext = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
+pub type SetContext = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 /// Functions of the runtime.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +51,8 @@ pub struct Runtime {
     pub host_view: HostView,
     pub report_error: ReportError,
     pub current_device: CurrentDevice,
+    pub current_context: CurrentContext,
+    pub set_context: SetContext,
 }
 
 static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
@@ -82,6 +86,8 @@ fn find() -> Option<Runtime> {
             host_view: transmute::<*mut c_void, HostView>(symbol(c"softaclHostView")?),
             report_error: transmute::<*mut c_void, ReportError>(symbol(c"softaclReportError")?),
             current_device: transmute::<*mut c_void, CurrentDevice>(symbol(c"aclrtGetDevice")?),
+            current_context: transmute::<*mut c_void, CurrentContext>(symbol(c"aclrtGetCurrentContext")?),
+            set_context: transmute::<*mut c_void, SetContext>(symbol(c"aclrtSetCurrentContext")?),
         })
     }
 }
@@ -98,6 +104,30 @@ impl Runtime {
             }
             code => Err(Failure::Runtime(format!("aclrtGetDevice failed with {code}"))),
         }
+    }
+
+    /// The context of the calling thread, or NULL.
+    pub(crate) fn context(&self) -> *mut c_void {
+        let mut context = std::ptr::null_mut();
+        // SAFETY: the result is written to a variable that lives during the call.
+        match unsafe { (self.current_context)(&raw mut context) } {
+            0 => context,
+            _ => std::ptr::null_mut(),
+        }
+    }
+
+    /// Calls a function in a context, and returns to the one that the thread had.
+    pub(crate) fn in_context<T>(&self, context: *mut c_void, call: impl FnOnce() -> T) -> T {
+        let before = self.context();
+        if context.is_null() || context == before {
+            return call();
+        }
+        // SAFETY: the runtime checks the handle. If the context has ended, the call fails as in the thread's own.
+        unsafe { (self.set_context)(context) };
+        let result = call();
+        // SAFETY: as above.
+        unsafe { (self.set_context)(before) };
+        result
     }
 
     /// The address through which `len` bytes of a buffer are accessed.

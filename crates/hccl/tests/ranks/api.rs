@@ -10,6 +10,7 @@ pub use hccl::communicators::*;
 pub use hccl::group_calls::*;
 pub use hccl::points::*;
 pub use hccl::queries::*;
+pub use hccl::registration::*;
 
 pub type Pointer = *mut c_void;
 
@@ -26,6 +27,8 @@ unsafe extern "C" {
     fn softaclHostView(pointer: Pointer, size: usize, view: *mut Pointer) -> c_int;
     fn softaclReportError(text: *const c_char);
     fn aclrtGetDevice(device: *mut i32) -> c_int;
+    fn aclrtGetCurrentContext(context: *mut Pointer) -> c_int;
+    fn aclrtSetCurrentContext(context: Pointer) -> c_int;
     fn aclInit(config: *const c_char) -> c_int;
     fn aclrtSetDevice(device: i32) -> c_int;
     fn aclrtCreateStream(stream: *mut Pointer) -> c_int;
@@ -35,6 +38,7 @@ unsafe extern "C" {
     fn aclrtFree(pointer: Pointer) -> c_int;
     fn aclrtMemcpy(target: Pointer, max: usize, source: *const c_void, count: usize, kind: c_int) -> c_int;
     fn aclGetRecentErrMsg() -> *const c_char;
+    pub fn HcclGetErrorString(code: i32) -> *const c_char;
     pub fn aclmdlRICaptureBegin(stream: Pointer, mode: c_int) -> c_int;
     pub fn aclmdlRICaptureEnd(stream: Pointer, graph: *mut Pointer) -> c_int;
     pub fn aclmdlRIExecuteAsync(graph: Pointer, stream: Pointer) -> c_int;
@@ -48,6 +52,8 @@ pub fn prepare() {
         host_view: softaclHostView,
         report_error: softaclReportError,
         current_device: aclrtGetDevice,
+        current_context: aclrtGetCurrentContext,
+        set_context: aclrtSetCurrentContext,
     });
     // SAFETY: no configuration.
     check(unsafe { aclInit(std::ptr::null()) });

@@ -2,11 +2,15 @@
 
 use crate::api::*;
 use crate::job::Rank;
+use crate::model::{Collective, KIND_COUNT};
 use std::ptr::null_mut;
+use std::sync::Barrier;
 
 const COUNT: u64 = 4096;
 /// The code of a task that failed because of another rank.
 const REMOTE_ERROR: i32 = 507_057;
+/// The code of a task that waited for another rank for too long.
+const TIMEOUT: i32 = 507_048;
 
 /// In every round, the two ranks do something different; both get an error that names both.
 pub fn disagree(rank: &Rank) {
@@ -99,5 +103,57 @@ pub fn death(rank: &Rank) {
         } else {
             check(code);
         }
+    }
+}
+
+/// Rank 1 is killed before it comes to a collective, or after it has queued it: every kind, for each. The others get an
+/// error that names it; or, if it had sent everything, the result.
+pub fn death_at(rank: &Rank) {
+    let stream = Stream::new();
+    let is_during = rank.seed >= KIND_COUNT;
+    let collective = Collective::of_kind(rank.seed);
+    if rank.rank == 1 {
+        let submitted = is_during.then(|| collective.submit(rank, &stream));
+        // SAFETY: ends the process without running anything else.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        drop(submitted);
+    }
+    let submitted = collective.submit(rank, &stream);
+    let code = stream.synchronize();
+    let text = last_message();
+    if code == 0 {
+        assert!(is_during, "{collective:?} succeeded without rank 1");
+        return submitted.verify(rank);
+    }
+    assert_eq!(code, REMOTE_ERROR, "{collective:?}: {text}");
+    assert!(text.contains("rank 1 has ended"), "{collective:?}: {text}");
+}
+
+/// Rank 1 does not call what rank 0 calls, until the time limit has passed there.
+pub fn absent(rank: &Rank) {
+    static IS_OVER: Barrier = Barrier::new(2);
+    let stream = Stream::new();
+    // So many that a rank does not have its result before the other has come.
+    const MANY: u64 = 16 * COUNT;
+    let cells = Buffer::new(&vec![0; MANY as usize * 4]);
+    // SAFETY: the buffer lives until the stream was waited for.
+    let reduce = || check(unsafe { HcclAllReduce(cells.pointer, cells.pointer, MANY, 4, 0, rank.comm, stream.0) });
+    let expect = |code: i32, words: &str| {
+        assert_eq!(stream.synchronize(), code, "{}", last_message());
+        assert!(last_message().contains(words), "{}", last_message());
+        let mut error = 0;
+        // SAFETY: the result is written to a variable that lives during the call.
+        check(unsafe { HcclGetCommAsyncError(rank.comm, &raw mut error) });
+        assert_eq!(error, 21);
+    };
+    if rank.rank == 0 {
+        reduce();
+        expect(TIMEOUT, "rank 1 has not come");
+        IS_OVER.wait();
+    } else {
+        IS_OVER.wait();
+        // Too late: it learns why.
+        reduce();
+        expect(REMOTE_ERROR, "rank 1 has not come (rank 0 of communicator");
     }
 }

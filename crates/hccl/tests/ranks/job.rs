@@ -2,7 +2,7 @@
 //! process has one schedule.
 
 use crate::api::{self, HcclCommDestroy, HcclCommInitRootInfo, HcclGetRootInfo, Pointer};
-use crate::{failures, program};
+use crate::{failures, groups, joins, program, questions};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::ptr::null_mut;
@@ -20,6 +20,7 @@ pub struct Job {
     seed: u64,
     /// One process with all ranks, or one per rank.
     is_one_process: bool,
+    variables: Vec<(&'static str, &'static str)>,
 }
 
 /// What a rank knows about its job.
@@ -32,7 +33,7 @@ pub struct Rank {
 
 impl Job {
     pub fn new(case: &'static str) -> Job {
-        Job { case, ranks: 1, schedule: "threads".to_owned(), seed: 0, is_one_process: true }
+        Job { case, ranks: 1, schedule: "threads".to_owned(), seed: 0, is_one_process: true, variables: Vec::new() }
     }
 
     pub fn ranks(self, ranks: u32) -> Job {
@@ -55,6 +56,11 @@ impl Job {
         Job { is_one_process: false, ..self }
     }
 
+    pub fn variable(mut self, name: &'static str, value: &'static str) -> Job {
+        self.variables.push((name, value));
+        self
+    }
+
     /// Starts one process. Rank `None` is all ranks.
     fn start(&self, rank: Option<u32>, root: &str) -> Child {
         let place = rank.map_or("all".to_owned(), |rank| rank.to_string());
@@ -62,6 +68,7 @@ impl Job {
         command.args(["worker", "--exact", "--nocapture", "--test-threads=1"]);
         command.env(CASE, format!("{} {} {place} {}", self.case, self.ranks, self.seed)).env(ROOT, root);
         command.env("HCCL_CONNECT_TIMEOUT", "60").env("HCCL_EXEC_TIMEOUT", "60");
+        command.envs(self.variables.iter().copied());
         match self.schedule.as_str() {
             "threads" => command.env_remove("SOFTACL_SCHEDULE"),
             schedule => command.env("SOFTACL_SCHEDULE", schedule),
@@ -129,16 +136,21 @@ pub fn run_worker() {
     let (ranks, seed): (u32, u64) = (ranks.parse().unwrap(), seed.parse().unwrap());
     api::prepare();
     api::use_device(0);
-    if case == "one-thread" {
-        return program::one_thread();
-    }
-    if case == "table" {
-        return program::table(place.parse().unwrap(), ranks);
+    match case {
+        "one-thread" => return program::one_thread(),
+        "table" => return program::table(place.parse().unwrap(), ranks, seed),
+        "grouped-joins" => return groups::joins(),
+        "failed-join" => return joins::failed(),
+        "foreign-root" => return joins::foreign(),
+        _ => {}
     }
     let own = env::var(ROOT).unwrap();
     let root = if own.is_empty() { new_root() } else { decode(&own) };
     if place == "0" {
         println!("\nroot={}", root.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    }
+    if case == "death-join" {
+        return joins::death(place.parse().unwrap(), ranks, &root);
     }
     let run = |rank: u32| {
         api::use_device(0);
@@ -151,6 +163,10 @@ pub fn run_worker() {
             "features" => program::features(&rank),
             "disagree" => failures::disagree(&rank),
             "death" => failures::death(&rank),
+            "death-kinds" => failures::death_at(&rank),
+            "absent" => failures::absent(&rank),
+            "grouped-collectives" => groups::collectives(&rank),
+            "questions" => questions::ask(&rank, &root),
             other => panic!("{other}"),
         }
         // SAFETY: a handle of this process.
@@ -167,7 +183,7 @@ pub fn run_worker() {
     }
 }
 
-fn new_root() -> Vec<u8> {
+pub fn new_root() -> Vec<u8> {
     let mut root = vec![0; ROOT_INFO];
     // SAFETY: the root info has its length.
     api::check(unsafe { HcclGetRootInfo(root.as_mut_ptr().cast()) });

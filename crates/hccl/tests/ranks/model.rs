@@ -40,6 +40,8 @@ const KINDS: [Kind; 13] = [
     Kind::Ring,
 ];
 
+pub const KIND_COUNT: u64 = KINDS.len() as u64;
+
 /// One collective, the same for all ranks.
 #[derive(Debug, Clone, Copy)]
 pub struct Collective {
@@ -72,9 +74,18 @@ impl Collective {
         }
     }
 
-    /// An all-reduce of `bytes` bytes.
-    pub fn large(bytes: usize, is_in_place: bool) -> Collective {
-        Collective { kind: Kind::AllReduce, element: 4, op: 0, count: bytes / 4, root: 0, is_in_place, salt: 99 }
+    /// Collectives whose longest buffer has `bytes` bytes.
+    pub fn large(bytes: usize, ranks: u32, is_in_place: bool) -> [Collective; 3] {
+        let share = bytes / ranks as usize;
+        [(Kind::AllReduce, bytes), (Kind::AllGather, share), (Kind::ReduceScatter, share)].map(|(kind, bytes)| {
+            Collective { kind, element: 4, op: 0, count: bytes / 4, root: 0, is_in_place, salt: 99 }
+        })
+    }
+
+    /// A collective of a kind whose messages do not fit into a channel, and which no rank can finish without the others.
+    pub fn of_kind(kind: u64) -> Collective {
+        let kind = KINDS[(kind % KIND_COUNT) as usize];
+        Collective { kind, element: 4, op: 0, count: 300_000, root: 0, is_in_place: false, salt: 98 }
     }
 
     /// Elements that `from` sends to `to`, where that differs from pair to pair.

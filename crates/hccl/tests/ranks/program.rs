@@ -10,7 +10,7 @@ use std::{env, fs};
 /// Collectives of a random program, and how many are in flight at a time.
 const COLLECTIVES: u64 = 26;
 const IN_FLIGHT: u64 = 5;
-/// The seed with which a program ends with large all-reduces.
+/// The seed with which a program ends with large collectives.
 pub const LARGE_SEED: u64 = 2;
 
 /// Random collectives against the model, several in flight, and a large one.
@@ -28,9 +28,11 @@ pub fn model(rank: &Rank) {
     }
     if rank.seed == LARGE_SEED {
         for is_in_place in [false, true] {
-            let large = Collective::large(16 << 20, is_in_place).submit(rank, &stream);
-            check(stream.synchronize());
-            large.verify(rank);
+            for large in Collective::large(16 << 20, rank.ranks, is_in_place) {
+                let submitted = large.submit(rank, &stream);
+                check(stream.synchronize());
+                submitted.verify(rank);
+            }
         }
     }
 }
@@ -69,18 +71,26 @@ pub fn one_thread() {
     }
 }
 
-/// Ranks that find each other by a rank table.
-pub fn table(rank: u32, ranks: u32) {
-    let path = env::temp_dir().join(format!("softacl-hccl-table-{}.json", std::os::unix::process::parent_id()));
+/// Ranks that find each other by a rank table of version 1.0, or of version 1.2 with seed 1.
+pub fn table(rank: u32, ranks: u32, seed: u64) {
+    let parent = std::os::unix::process::parent_id();
+    let path = env::temp_dir().join(format!("softacl-hccl-table-{parent}-{seed}.json"));
     if rank == 0 {
         println!("\nroot=none");
     }
-    let device = |rank: u32| format!(r#"{{"device_id":"{rank}","rank_id":"{rank}"}}"#);
+    let (extra, pods, version) = match seed {
+        1 => (
+            r#","device_ip":"10.0.0.1","super_device_id":"1","host_port":"60001""#,
+            r#","super_pod_list":[{"super_pod_id":"0","server_list":[{"server_id":"s"}]}]"#,
+            "1.2",
+        ),
+        _ => ("", "", "1.0"),
+    };
+    let device = |rank: u32| format!(r#"{{"device_id":"{rank}"{extra},"rank_id":"{rank}"}}"#);
     let devices: Vec<String> = (0..ranks).map(device).collect();
     // Different for every test process, so that two at a time do not meet.
     let text = format!(
-        r#"{{"status":"completed","version":"1.0","server_list":[{{"server_id":"{}","device":[{}]}}]}}"#,
-        std::os::unix::process::parent_id(),
+        r#"{{"status":"completed","version":"{version}","server_list":[{{"server_id":"{parent}","device":[{}]}}]{pods}}}"#,
         devices.join(",")
     );
     fs::write(&path, text).unwrap();
