@@ -1,9 +1,26 @@
 // soc: Ascend910B Ascend310P
-/* aclmdlRIDebugJsonPrint writes a JSON file and refuses invalid arguments. The contents are not documented. */
+/* aclmdlRIDebugJsonPrint writes a JSON file, aclmdlRIDebugPrint prints, and both refuse invalid arguments. The contents
+ * are not documented. */
 #include "../expect.h"
 #include "graph.h"
 
 #define SIZE 64
+
+/* Where the lines go is not documented: softacl prints them to standard error. */
+static void print(aclmdlRI graph)
+{
+    char path[] = "/tmp/conformance-print-XXXXXX", text[512] = "";
+    int file = mkstemp(path), saved = dup(STDERR_FILENO);
+    REQUIRE_TRUE(file >= 0 && saved >= 0 && dup2(file, STDERR_FILENO) >= 0, "a file for standard error");
+    int code = aclmdlRIDebugPrint(graph);
+    REQUIRE_TRUE(dup2(saved, STDERR_FILENO) >= 0, "standard error is back");
+    EXPECT_OK(code);
+    ssize_t len = pread(file, text, sizeof text - 1, 0);
+    EXPECT_TRUE(!on_softacl() || (len > 0 && strstr(text, "step 0") != NULL), "printed: %s", text);
+    close(saved);
+    close(file);
+    unlink(path);
+}
 
 int main(void)
 {
@@ -29,6 +46,9 @@ int main(void)
     EXPECT_SOFTACL_CODE(aclmdlRIDebugJsonPrint(graph, "/nowhere/graph.json", 0), 107010);
     EXPECT_FAILS(aclmdlRIDebugJsonPrint(NULL, path, 0));
     EXPECT_FAILS(aclmdlRIDebugJsonPrint(stream, path, 0));
+    print(graph);
+    EXPECT_FAILS(aclmdlRIDebugPrint(NULL));
+    EXPECT_FAILS(aclmdlRIDebugPrint(stream));
     close(file);
     unlink(path);
     EXPECT_OK(aclmdlRIDestroy(graph));

@@ -1,5 +1,5 @@
 // soc: all
-/* Questions without a topic: ids and names of a device, its primary context, the flags of a stream,
+/* Questions without a topic: ids, names and numbers of a device, its primary context, the flags of a stream,
  * memory in use, sizes of types, half floats. What must hold on every host is checked, not the figures of a chip. */
 #include "../expect.h"
 
@@ -39,6 +39,37 @@ static void names(void)
     EXPECT_OK(aclrtDeviceGetUuid(1, &second));
     EXPECT_TRUE(memcmp(&first, &second, sizeof first) != 0, "two devices have the same id");
     EXPECT_FAILS(aclrtDeviceGetUuid(4711, &first));
+}
+
+/* Numbers of cores and the like differ by chip; both functions know the same ones. */
+static void capabilities(void)
+{
+    static const struct {
+        aclDeviceInfo info;
+        aclrtDevAttr attr;
+    } same[] = {
+        {ACL_DEVICE_INFO_AI_CORE_NUM, ACL_DEV_ATTR_AICORE_CORE_NUM},
+        {ACL_DEVICE_INFO_VECTOR_CORE_NUM, ACL_DEV_ATTR_VECTOR_CORE_NUM},
+        {ACL_DEVICE_INFO_L2_SIZE, ACL_DEV_ATTR_L2_CACHE_SIZE},
+    };
+    int known = 0;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        int64_t first = -1, second = -1;
+        int code = aclGetDeviceCapability(0, same[i].info, &first);
+        EXPECT_CODE(aclrtGetDeviceInfo(0, same[i].attr, &second), code);
+        EXPECT_TRUE(first == second && (code == 0 ? first >= 0 : first == -1), "%lld and %lld", (long long)first,
+                    (long long)second);
+        known += code == 0;
+    }
+    /* softacl knows no numbers of 310B and 950. */
+    EXPECT_TRUE(family() == FAMILY_310B || family() == FAMILY_950 || known > 0, "no number is known");
+    int64_t value = 0;
+    EXPECT_FAILS(aclGetDeviceCapability(0, (aclDeviceInfo)4711, &value));
+    EXPECT_FAILS(aclrtGetDeviceInfo(0, (aclrtDevAttr)4711, &value));
+    EXPECT_FAILS(aclrtGetDeviceInfo(4711, ACL_DEV_ATTR_AICORE_CORE_NUM, &value));
+    EXPECT_FAILS(aclGetDeviceCapability(4711, ACL_DEVICE_INFO_AI_CORE_NUM, &value));
+    EXPECT_FAILS(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_AICORE_CORE_NUM, NULL));
+    EXPECT_FAILS(aclGetDeviceCapability(0, ACL_DEVICE_INFO_AI_CORE_NUM, NULL));
 }
 
 static void primary_context(void)
@@ -122,6 +153,7 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     ids();
     names();
+    capabilities();
     primary_context();
     stream_flags();
     memory_in_use();

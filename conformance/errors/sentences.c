@@ -3,8 +3,8 @@
 // env: SOFTACL_FAULTS=buffer[size=64]=fail
 // expects: M1 R1
 // sanitize: none (an address that is not mapped is the subject)
-/* Sentences of errors name what the program passed: bytes as bytes, an address that is not mapped as such, and no
- * numbers of a memory whose size is unknown. */
+/* Sentences of errors name what the program passed: bytes as bytes, an address that is not mapped as such, what is free,
+ * and no numbers of a memory whose size is unknown. */
 #include "../expect.h"
 #include <acl/acl_tdt.h>
 #include <sys/mman.h>
@@ -19,9 +19,31 @@ static void expect_sentence(const char *wanted, const char *unwanted)
     EXPECT_TRUE(strstr(text, wanted) != NULL && strstr(text, unwanted) == NULL, "not \"%s\": %s", wanted, text);
 }
 
+/* What is free is the whole without what is reserved. */
+static void free_addresses(void)
+{
+    const size_t all = (size_t)1 << 62, reserved = (size_t)64 << 20;
+    unsigned long long before = 0, after = 0, total = 0;
+    void *start = NULL, *none = NULL;
+    EXPECT_FAILS(aclrtReserveMemAddress(&none, all, 0, NULL, 0));
+    const char *text = aclGetRecentErrMsg(), *numbers = text == NULL ? NULL : strstr(text, "requested");
+    EXPECT_TRUE(numbers != NULL && sscanf(numbers, "requested%*[^0-9]%llu of %llu", &before, &total) == 2, "%s",
+                text == NULL ? "(none)" : text);
+    EXPECT_TRUE(before > 0 && before <= total, "%llu of %llu bytes", before, total);
+    REQUIRE_OK(aclrtReserveMemAddress(&start, reserved, 0, NULL, 0));
+    EXPECT_FAILS(aclrtReserveMemAddress(&none, all, 0, NULL, 0));
+    text = aclGetRecentErrMsg();
+    numbers = text == NULL ? NULL : strstr(text, "requested");
+    EXPECT_TRUE(numbers != NULL && sscanf(numbers, "requested%*[^0-9]%llu of", &after) == 1, "%s",
+                text == NULL ? "(none)" : text);
+    EXPECT_TRUE(after + reserved == before, "%llu bytes, then %llu", before, after);
+    EXPECT_OK(aclrtReleaseMemAddress(start));
+}
+
 int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
+    free_addresses();
     void *device = device_memory(64);
     /* An address with no memory: mapped, and unmapped again. */
     void *hole = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

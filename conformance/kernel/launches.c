@@ -154,6 +154,49 @@ static void with_array(aclrtFuncHandle function, aclrtStream stream, uint32_t *d
     EXPECT_FAILS(aclrtFunctionGetParamInfo(function, 4, &offset, &size));
 }
 
+/* The name of a function that stands for the kernel: one that a library exports, since not every program does. */
+static const softaclKernel stub_kernel = {"aclrtGetSocName", 78, scale_run, scale_ranges, scale_sizes, 4};
+
+static void expect_kernel(aclrtFuncHandle function, const char *name)
+{
+    char found[32] = "";
+    EXPECT_OK(aclrtGetFunctionName(function, sizeof found, found));
+    EXPECT_TRUE(strcmp(found, name) == 0, "%s, not %s", found, name);
+}
+
+/* The other ways to a function: a binary in two steps, a kernel of the control CPU, a symbol of the program. */
+static void other_ways(const char *code, size_t size)
+{
+    aclrtBinary data = aclrtCreateBinary(code, size);
+    aclrtBinHandle binary = NULL;
+    aclrtFuncHandle function = NULL;
+    REQUIRE_TRUE(data != NULL, "no data of a binary");
+    EXPECT_TRUE(aclrtCreateBinary(NULL, 8) == NULL && aclrtCreateBinary(code, 0) == NULL, "data without bytes");
+    REQUIRE_OK(aclrtBinaryLoad(data, &binary));
+    EXPECT_OK(aclrtDestroyBinary(data));
+    EXPECT_FAILS(aclrtDestroyBinary(data));
+    EXPECT_FAILS(aclrtBinaryLoad(data, &binary));
+    EXPECT_OK(aclrtRegisterCpuFunc(binary, "RunCpuKernel", "scale", &function)); /* the binary outlives its data */
+    expect_kernel(function, "scale");
+    EXPECT_CODE(aclrtRegisterCpuFunc(binary, "RunCpuKernel", "unknown", &function), 207000);
+    EXPECT_FAILS(aclrtRegisterCpuFunc(binary, NULL, "scale", &function));
+    EXPECT_OK(aclrtBinaryUnLoad(binary));
+    EXPECT_FAILS(aclrtRegisterCpuFunc(binary, "RunCpuKernel", "scale", &function));
+
+    REQUIRE_OK(softaclRegisterKernels(&stub_kernel, 1));
+    int local = 0;
+    const void *stub = (const void *)(uintptr_t)aclrtGetSocName;
+    if (family() == FAMILY_310B || family() == FAMILY_910) {
+        EXPECT_CODE(aclrtGetFuncBySymbol(stub, &function), 207000);
+        return;
+    }
+    REQUIRE_OK(aclrtGetFuncBySymbol(stub, &function));
+    expect_kernel(function, "aclrtGetSocName");
+    EXPECT_CODE(aclrtGetFuncBySymbol((const void *)(uintptr_t)aclrtGetDeviceCount, &function), 207000);
+    EXPECT_FAILS(aclrtGetFuncBySymbol(&local, &function));
+    EXPECT_FAILS(aclrtGetFuncBySymbol(NULL, &function));
+}
+
 int main(void)
 {
     static const char code[] = "machine code";
@@ -186,6 +229,7 @@ int main(void)
     with_argument_list(function, stream, device);
     with_array(function, stream, device);
     EXPECT_FAILS(aclrtLaunchKernelWithHostArgs(binary, 1, stream, NULL, name, 8, NULL, 0));
+    other_ways(code, sizeof code);
     EXPECT_OK(aclrtBinaryUnLoad(binary));
     EXPECT_FAILS(aclrtBinaryUnLoad(binary));
     EXPECT_FAILS(aclrtLaunchKernelWithHostArgs(function, 1, stream, NULL, name, 8, NULL, 0));

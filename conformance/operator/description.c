@@ -1,10 +1,31 @@
 // soc: all
 // softacl-only
-/* Tensor descriptions, attributes and compile options store values; queries return what was set. */
+/* Tensor descriptions, data buffers, attributes and compile options store values; queries return what was set. */
 #include "call.h"
+
+/* The pointer of a buffer is a handle: what is not a live buffer has no contents. */
+static void data_buffers(void)
+{
+    char memory[64];
+    aclDataBuffer *buffer = aclCreateDataBuffer(memory, 48);
+    REQUIRE_TRUE(buffer != NULL, "%s", "no buffer");
+    EXPECT_TRUE(aclGetDataBufferAddr(buffer) == memory, "%p", aclGetDataBufferAddr(buffer));
+    EXPECT_TRUE(aclGetDataBufferSizeV2(buffer) == 48, "%zu bytes", aclGetDataBufferSizeV2(buffer));
+    EXPECT_OK(aclUpdateDataBuffer(buffer, memory + 1, ((size_t)1 << 32) + 5));
+    EXPECT_TRUE(aclGetDataBufferAddr(buffer) == memory + 1, "%p", aclGetDataBufferAddr(buffer));
+    EXPECT_TRUE(aclGetDataBufferSizeV2(buffer) == ((size_t)1 << 32) + 5, "%zu bytes", aclGetDataBufferSizeV2(buffer));
+    EXPECT_TRUE(aclGetDataBufferSize(buffer) == 5, "the old query has the low 32 bits: %u", aclGetDataBufferSize(buffer));
+    EXPECT_OK(aclDestroyDataBuffer(buffer));
+    EXPECT_FAILS(aclDestroyDataBuffer(buffer));
+    EXPECT_FAILS(aclUpdateDataBuffer(buffer, memory, 1));
+    EXPECT_FAILS(aclUpdateDataBuffer(NULL, memory, 1));
+    EXPECT_TRUE(aclGetDataBufferAddr(buffer) == NULL, "%s", "a destroyed buffer has an address");
+    EXPECT_TRUE(aclGetDataBufferSizeV2((aclDataBuffer *)memory) == 0, "%s", "host memory has a size");
+}
 
 int main(void)
 {
+    data_buffers();
     int64_t dims[] = {2, 3, 4};
     aclTensorDesc *desc = aclCreateTensorDesc(ACL_FLOAT16, 3, dims, ACL_FORMAT_ND);
     REQUIRE_TRUE(desc != NULL, "%s", "no description");

@@ -50,6 +50,10 @@ int main(void)
 
     EXPECT_TRUE(aclprofStr2Id("one") == aclprofStr2Id("one"), "equal texts");
     EXPECT_TRUE(aclprofStr2Id("one") != aclprofStr2Id("two"), "different texts");
+    /* A setting has no effect; its text must be readable. */
+    EXPECT_OK(aclprofSetConfig((aclprofConfigType)1, "1000", 4));
+    EXPECT_CODE(aclprofSetConfig((aclprofConfigType)1, NULL, 4), ACL_ERROR_INVALID_PARAM);
+    EXPECT_FAILS(aclprofSetConfig((aclprofConfigType)1, (const char *)64, 4));
     aclprofDestroyStepInfo(step);
     aclprofDestroyStamp(stamp);
     EXPECT_OK(aclrtDestroyStream(stream));

@@ -17,7 +17,7 @@ fn main() {
     }
     let symbols = rows("symbols.tsv");
     let libraries = rows("libraries.tsv");
-    for kind in ["stub", "name", "hccl", "operators"] {
+    for kind in ["stub", "name", "empty", "hccl", "operators"] {
         let mut list = String::from("&[\n");
         for library in libraries.iter().filter(|row| row[1] == kind) {
             let name = library[0].as_str();

@@ -1,4 +1,4 @@
-//! Builds one program with CMake in every way in which CMake files of public samples and projects find the toolkit.
+//! Builds small programs with CMake in every way in which CMake files of public samples and projects find the toolkit.
 //!
 //! Such files differ in the variable that leads to the toolkit, in the directories below it, and in the names of the
 //! libraries. The headers and the libraries must be found through the named directories alone.
@@ -85,21 +85,53 @@ const LAYOUTS: &[Layout] = &[
     },
 ];
 
-/// Builds and runs the program in every layout, against the installation in `prefix`.
+/// The layout of llama.cpp, whose CMake file names only `lib64` for libraries of the operator interface and of the
+/// compilation of operators.
+const OPERATORS: Layout = Layout {
+    name: "operators",
+    include: "$ENV{ASCEND_TOOLKIT_HOME}/include $ENV{ASCEND_TOOLKIT_HOME}/include/aclnn \
+              $ENV{ASCEND_TOOLKIT_HOME}/acllib/include",
+    library: "$ENV{ASCEND_TOOLKIT_HOME}/lib64",
+    links: "ascendcl nnopbase opapi acl_op_compiler",
+};
+
+/// A program, the layouts in which it is built, the options for its run, and words that it prints at its end.
+struct Program {
+    source: &'static str,
+    layouts: &'static [Layout],
+    options: &'static str,
+    end: &'static str,
+}
+
+const PROGRAMS: [Program; 2] = [
+    Program { source: "examples/clients/cmake/transfer.cpp", layouts: LAYOUTS, options: "", end: "chunks of" },
+    Program {
+        source: "xtask/src/sample_layouts_operator.cpp",
+        layouts: &[OPERATORS],
+        options: "--with-stubs --with-aclnn",
+        end: "sums of",
+    },
+];
+
+/// Builds and runs the programs in every layout, against the installation in `prefix`.
 pub fn check(prefix: &Path, directory: &Path) -> Result<()> {
-    let names: BTreeSet<&str> = LAYOUTS.iter().map(|layout| layout.name).collect();
-    ensure!(names.len() == LAYOUTS.len(), "two layouts have the same name");
+    let count: usize = PROGRAMS.iter().map(|program| program.layouts.len()).sum();
+    let names: BTreeSet<&str> = PROGRAMS.iter().flat_map(|program| program.layouts).map(|layout| layout.name).collect();
+    ensure!(names.len() == count, "two layouts have the same name");
     let project = directory.join("samples");
     fs::create_dir_all(&project)?;
-    let source = workspace::root().join("examples/clients/cmake/transfer.cpp");
     let mut root = "cmake_minimum_required(VERSION 3.5.1)\nproject(samples LANGUAGES CXX)\n".to_owned();
-    for layout in LAYOUTS {
-        writeln!(root, "add_subdirectory({})", layout.name)?;
-        fs::create_dir_all(project.join(layout.name))?;
-        fs::write(project.join(layout.name).join("CMakeLists.txt"), layout.cmake(&source))?;
+    let mut runs = String::new();
+    for Program { source, layouts, options, .. } in &PROGRAMS {
+        let source = workspace::root().join(source);
+        for layout in *layouts {
+            writeln!(root, "add_subdirectory({})", layout.name)?;
+            fs::create_dir_all(project.join(layout.name))?;
+            fs::write(project.join(layout.name).join("CMakeLists.txt"), layout.cmake(&source))?;
+            writeln!(runs, "softacl run {options} -- {0}/{0}", layout.name)?;
+        }
     }
     fs::write(project.join("CMakeLists.txt"), root)?;
-    let runs: String = LAYOUTS.iter().map(|layout| format!("softacl run -- {0}/{0}\n", layout.name)).collect();
     let script = format!(
         "set -e; source {prefix}/set_env.sh\n\
          export DDK_PATH={prefix} NPU_HOST_LIB={prefix}/runtime/lib64/stub\n\
@@ -112,12 +144,9 @@ pub fn check(prefix: &Path, directory: &Path) -> Result<()> {
     let path = format!("{}:{}", python::cmake()?.display(), std::env::var("PATH").unwrap_or_default());
     let done = Command::new("bash").args(["-c", &script]).env("PATH", path).output().context("starting bash")?;
     let (text, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    let passed = text.lines().filter(|line| line.contains("chunks of")).count();
-    ensure!(
-        done.status.success() && passed == LAYOUTS.len(),
-        "{passed} of {} layouts of samples work:\n{text}{errors}",
-        LAYOUTS.len()
-    );
+    let is_end = |line: &&str| PROGRAMS.iter().any(|program| line.contains(program.end));
+    let passed = text.lines().filter(is_end).count();
+    ensure!(done.status.success() && passed == count, "{passed} of {count} layouts of samples work:\n{text}{errors}");
     println!("{passed} layouts of samples build with CMake and run");
     Ok(())
 }

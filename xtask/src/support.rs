@@ -1,16 +1,29 @@
 //! `cargo xtask support`: generates docs/support.md, the support table, from the function manifest.
 
-use crate::{operators, workspace};
+use crate::{files, operators, workspace};
 use anyhow::{Context, Result, bail, ensure};
 use ascendcl_sys::{FUNCTIONS, Function, Support};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
+
+/// Directories of the programs and tests that must call every function which is not absent.
+const TEST_SOURCES: [&str; 6] =
+    ["conformance", "zoo", "examples", "crates/testkit/tests", "crates/ascendcl/tests", "crates/cli/tests"];
+
+/// Functions that no test names under the name of C, with the reason.
+const UNTESTED: [(&str, &str); 2] = [
+    ("aclrtMallocForTaskScheduler", "only the Python tests call it"),
+    ("aclrtSetStreamAttribute", "only the Python tests call it"),
+];
 
 const PRODUCTS: [&str; 6] = ["950", "A3", "A2", "310B", "310P", "910"];
 
 /// Writes docs/support.md, docs/aclnn.md and the headers of the operators, or fails if it is out of date when `check` is set.
 pub fn write(check: bool) -> Result<()> {
     operators::write(check)?;
+    check_tests()?;
     let path = workspace::root().join("docs/support.md");
     let text = table()?;
     if check {
@@ -20,6 +33,32 @@ pub fn write(check: bool) -> Result<()> {
     }
     fs::write(&path, text)?;
     println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// Fails if a function that is not absent is named by no test, or if an exception is not needed.
+fn check_tests() -> Result<()> {
+    let mut named = HashSet::new();
+    let mut pending: Vec<PathBuf> = TEST_SOURCES.iter().map(|directory| workspace::root().join(directory)).collect();
+    while let Some(path) = pending.pop() {
+        if path.is_dir() {
+            pending.extend(files::entries(&path)?);
+        } else if path.extension().is_some_and(|kind| ["c", "cpp", "h", "rs", "py"].iter().any(|other| kind == *other))
+        {
+            let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            named.extend(words.filter(|word| word.starts_with("acl")).map(str::to_owned));
+        }
+    }
+    let is_exempt = |name: &str| UNTESTED.iter().any(|(other, _)| *other == name);
+    for (name, reason) in UNTESTED {
+        let is_present = FUNCTIONS.iter().any(|f| f.name == name && !matches!(f.state, Support::Absent(_)));
+        ensure!(is_present && !named.contains(name), "{name} needs no exception ({reason}): remove it");
+    }
+    let present = FUNCTIONS.iter().filter(|f| !matches!(f.state, Support::Absent(_)));
+    let missing: Vec<&str> =
+        present.map(|f| f.name).filter(|name| !named.contains(*name) && !is_exempt(name)).collect();
+    ensure!(missing.is_empty(), "no test names {}: add a conformance program", missing.join(", "));
     Ok(())
 }
 

@@ -55,6 +55,9 @@ pub fn check() -> Result<()> {
         None => "no browser: as root, that step installs chromium with apt-get; otherwise it is skipped".to_owned(),
     };
     println!("  {browser:<56} for the pages");
+    let skipped = || "no clang++ (apt-get install clang): SKIPPED, only g++".to_owned();
+    let clang = version(&["clang++", "--version"]).unwrap_or_else(skipped);
+    println!("  {clang:<56} for the C++ forms");
     let others = python::versions();
     println!("  {:<56} for the examples in Python", format!("CPython {}", others.join(", ")));
     Ok(())

@@ -50,7 +50,7 @@ fn stage_tree(home: &Path, built: &Path) -> Result<()> {
         softacl_toolkit::write_file(&home.join("bin").join(tool), text.as_bytes(), 0o755)?;
     }
     place(&built.join("libascendcl.so"), &home.join("lib64/libascendcl.so"), 0o755)?;
-    for library in softacl_stubs::NAMES {
+    for library in softacl_stubs::NAMES.iter().chain(softacl_stubs::EMPTY) {
         softacl_toolkit::write_file(&home.join("lib64").join(library.name), library.bytes, 0o755)?;
     }
     for library in softacl_stubs::LIBRARIES {

@@ -49,7 +49,7 @@ export! {
         active.ok_or(Error::Null("active"))?.set(i32::from(is_active))
     }
 
-    /// Stored for `aclrtCtxGetSysParamOpt`. It has no other effect, because there are no operators.
+    /// Stored for `aclrtCtxGetSysParamOpt`. It has no other effect, because operators compute on the CPU.
     fn aclrtCtxSetSysParamOpt(option: i32, value: i64) |call| {
         set(call.current_context()?.raw(), option, value)
     }

@@ -1,4 +1,5 @@
-//! Limits of devices: stacks and buffers of kernels. No kernel runs, so the values are only stored and returned.
+//! Limits of devices: stacks and buffers of kernels. Kernels run on the CPU, so the values are only stored
+//! and returned.
 
 use crate::argument::OutPtr;
 use crate::entry::export;

@@ -1,4 +1,4 @@
-//! Switching the operator dump on and off. There are no operators, so nothing is ever dumped; the order of the calls
+//! Switching the operator dump on and off. Operators compute on the CPU, and nothing is ever dumped; the order of the calls
 //! and the configuration file are checked nevertheless.
 
 use crate::argument::TextPtr;

@@ -1,4 +1,5 @@
-//! The time limit of operators. There are no operators that it could end, so the value is only stored and returned.
+//! The time limit of operators. Operators compute on the CPU and are not ended, so the value is only stored
+//! and returned.
 
 use crate::argument::OutPtr;
 use crate::entry::export;

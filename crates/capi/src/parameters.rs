@@ -1,5 +1,5 @@
-//! Execution parameters of operators: core limits and overflow mode. They have no effect, because there are no operators;
-//! values are stored and returned. The exception is the limit of waits for events.
+//! Execution parameters of operators: core limits and overflow mode. They have no effect, because operators compute on the
+//! CPU; values are stored and returned. The exception is the limit of waits for events.
 
 use crate::argument::OutPtr;
 use crate::entry::{Call, export};

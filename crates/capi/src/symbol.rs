@@ -1,5 +1,5 @@
-//! Copies to and from symbols of device programs. softacl cannot load a device program, so every symbol is unknown; the
-//! arguments are checked in the documented order nevertheless.
+//! Copies to and from symbols of device programs. The machine code of kernels is not read, and their CPU versions have no
+//! symbols, so every symbol is unknown; the arguments are checked in the documented order nevertheless.
 
 use crate::entry::{CallError, export};
 use ascendcl_sys::*;

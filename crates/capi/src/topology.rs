@@ -1,7 +1,7 @@
 //! Where devices are and how they are connected: PCI addresses, links, atomic operations, optional features.
 //!
 //! The addresses are invented, because no slot exists. The rest describes softacl, not the card that it stands for:
-//! nothing computes, and a reducing copy stays within one device, so no atomic operation crosses a link.
+//! kernels compute on the CPU, and a reducing copy stays within one device, so no atomic operation crosses a link.
 
 use crate::argument::{InPtr, OutPtr, TextPtr};
 use crate::entry::{Call, export};

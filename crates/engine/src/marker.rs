@@ -1,6 +1,7 @@
 //! Tasks that only take their place in a stream: operations on caches, cores and profilers that softacl does not have.
 //!
-//! Also here: the overflow flags of the cores. Nothing computes, so they are always clear, and a query writes zeros.
+//! Also here: the overflow flags of the cores. Kernels compute on the CPU, which sets none, so they are always
+//! clear, and a query writes zeros.
 
 use crate::allocation::out_of_memory;
 use crate::caller::{Caller, Submission};

@@ -25,6 +25,10 @@ pub static LIBRARIES: &[Library] = include!(concat!(env!("OUT_DIR"), "/stub.rs")
 /// Other names of `libascendcl.so`, each as a library without functions that needs it.
 pub static NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/name.rs"));
 
+/// Libraries whose headers softacl has but whose functions it has not: programs that only copy are linked with them, too.
+/// No functions, and none is simulated; each needs `libascendcl.so`.
+pub static EMPTY: &[Library] = include!(concat!(env!("OUT_DIR"), "/empty.rs"));
+
 /// Other names of `libhccl.so`, each as a library without functions that needs it.
 pub static HCCL_NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/hccl.rs"));
 
@@ -33,7 +37,7 @@ pub static OPERATOR_NAMES: &[Library] = include!(concat!(env!("OUT_DIR"), "/oper
 
 #[cfg(test)]
 mod tests {
-    use super::{HCCL_NAMES, LIBRARIES, NAMES, OPERATOR_NAMES};
+    use super::{EMPTY, HCCL_NAMES, LIBRARIES, NAMES, OPERATOR_NAMES};
     use std::process::Command;
     use std::{env, fs};
 
@@ -43,7 +47,7 @@ mod tests {
         fs::create_dir_all(&directory).unwrap();
         let table = include_str!("../symbols.tsv");
         let mut checked = 0;
-        for library in LIBRARIES.iter().chain(NAMES).chain(HCCL_NAMES).chain(OPERATOR_NAMES) {
+        for library in LIBRARIES.iter().chain(NAMES).chain(EMPTY).chain(HCCL_NAMES).chain(OPERATOR_NAMES) {
             let path = directory.join(library.name);
             fs::write(&path, library.bytes).unwrap();
             let run = |arguments: &[&str]| {
@@ -66,7 +70,7 @@ mod tests {
                 checked += 1;
             }
         }
-        assert_eq!((LIBRARIES.len(), NAMES.len(), HCCL_NAMES.len()), (3, 6, 1));
+        assert_eq!((LIBRARIES.len(), NAMES.len(), EMPTY.len(), HCCL_NAMES.len()), (3, 6, 2, 1));
         assert_eq!(checked, table.lines().count() - 1);
         fs::remove_dir_all(&directory).unwrap();
     }

@@ -14,6 +14,6 @@ mod versions;
 
 pub use files::{write_file, write_link};
 pub use host_files::{HostFile, HostNode, address_of_device, host_files};
-pub use places::{ACLNN_LIBRARIES, LIBRARIES, STUB_LIBRARIES};
+pub use places::{ACLNN_LIBRARIES, LIBRARIES, LINKED_LIBRARIES, STUB_LIBRARIES};
 pub use tree::write;
 pub use variables::{Options, SCRIPT_OPTIONS, VARIABLES, Variable, environment, script};

@@ -7,3 +7,5 @@ pub const STUB_LIBRARIES: &str = "stubs/lib64";
 /// The objects of the operator interface. A separate directory, so that frameworks that prefer this interface where
 /// they find it continue to use the operators that softacl has.
 pub const ACLNN_LIBRARIES: &str = "aclnn/lib64";
+/// Links to all libraries, for builds. Only linkers search it, never the loader.
+pub const LINKED_LIBRARIES: &str = "lib64/stub";

@@ -3,7 +3,7 @@
 //! Only places that public clients read are here. A directory without contents exists because a client tests for it.
 
 use crate::files::{write_file, write_link};
-use crate::places::{ACLNN_LIBRARIES, LIBRARIES, STUB_LIBRARIES};
+use crate::places::{ACLNN_LIBRARIES, LIBRARIES, LINKED_LIBRARIES, STUB_LIBRARIES};
 use crate::variables::script;
 use crate::versions::driver_version;
 use std::fs;
@@ -48,7 +48,9 @@ pub fn write(home: &Path, version: &str) -> io::Result<()> {
     // Links, not copies: a program that loads several of these names must get one engine.
     for library in softacl_stubs::NAMES {
         write_link(Path::new("libascendcl.so"), &home.join(LIBRARIES).join(library.name))?;
-        write_link(&Path::new("..").join(library.name), &home.join("lib64/stub").join(library.name))?;
+    }
+    for library in softacl_stubs::EMPTY {
+        write_file(&home.join(LIBRARIES).join(library.name), library.bytes, 0o755)?;
     }
     for library in softacl_stubs::HCCL_NAMES {
         write_link(Path::new("libhccl.so"), &home.join(LIBRARIES).join(library.name))?;
@@ -56,7 +58,26 @@ pub fn write(home: &Path, version: &str) -> io::Result<()> {
     for library in softacl_stubs::OPERATOR_NAMES {
         write_link(Path::new("libopapi.so"), &home.join(ACLNN_LIBRARIES).join(library.name))?;
     }
+    for (directory, name) in linked() {
+        let target = Path::new("../..").join(directory).join(name);
+        write_link(&target, &home.join(LINKED_LIBRARIES).join(name))?;
+    }
     write_file(&home.join("set_env.sh"), script(&fs::canonicalize(home)?).as_bytes(), 0o644)
+}
+
+/// Directory and name of every library that a program may be linked with.
+fn linked() -> Vec<(&'static str, &'static str)> {
+    let mut all = vec![(LIBRARIES, "libascendcl.so"), (LIBRARIES, "libhccl.so"), (ACLNN_LIBRARIES, "libopapi.so")];
+    for (directory, libraries) in [
+        (LIBRARIES, softacl_stubs::NAMES),
+        (LIBRARIES, softacl_stubs::EMPTY),
+        (LIBRARIES, softacl_stubs::HCCL_NAMES),
+        (ACLNN_LIBRARIES, softacl_stubs::OPERATOR_NAMES),
+        (STUB_LIBRARIES, softacl_stubs::LIBRARIES),
+    ] {
+        all.extend(libraries.iter().map(|library| (directory, library.name)));
+    }
+    all
 }
 
 fn nodes(version: &str) -> Vec<(String, Node)> {
@@ -71,11 +92,6 @@ fn nodes(version: &str) -> Vec<(String, Node)> {
         }
     }
     add("ARCH-linux/devlib", Node::Link("../lib64"));
-    add("lib64/stub/libascendcl.so", Node::Link("../libascendcl.so"));
-    // Only for linking: the loader does not search this directory.
-    for library in ["libnnopbase.so", "libopapi.so"] {
-        add(&format!("lib64/stub/{library}"), Node::Link("../../aclnn/lib64/libopapi.so"));
-    }
     add("bin/setenv.bash", Node::Link("../set_env.sh"));
     for directory in ["opp/built-in", "opp/vendors", "toolkit", "lib64", ACLNN_LIBRARIES] {
         add(directory, Node::Directory);
@@ -115,7 +131,7 @@ mod tests {
     #[test]
     fn tree_can_be_written_twice_and_every_link_has_a_target() {
         let home = std::env::temp_dir().join(format!("softacl-tree-{}", std::process::id()));
-        for part in ["include/acl/acl.h", "lib64/libascendcl.so", "aclnn/lib64/libopapi.so"] {
+        for part in ["include/acl/acl.h", "lib64/libascendcl.so", "lib64/libhccl.so", "aclnn/lib64/libopapi.so"] {
             write_file(&home.join(part), b"from the build", 0o644).unwrap();
         }
         write(&home, "8.5.0").unwrap();
@@ -133,6 +149,12 @@ mod tests {
         assert!(links > 10, "{links} links");
         for path in ["runtime/include/acl/acl.h", "latest/lib64/libacl_rt.so", "lib64/stub/libmsprofiler.so"] {
             assert_eq!(fs::read(home.join(path)).unwrap(), b"from the build", "{path}");
+        }
+        // Builds that name only lib64 find these through LIBRARY_PATH.
+        for name in
+            ["ascendcl", "acl_dvpp", "hccl", "hcomm", "nnopbase", "opapi", "opapi_math", "acl_op_compiler", "graph"]
+        {
+            assert!(home.join(LINKED_LIBRARIES).join(format!("lib{name}.so")).exists(), "-l{name}");
         }
         fs::remove_dir_all(&home).unwrap();
     }

@@ -1,6 +1,6 @@
 //! Environment variables of a toolkit: one list, from which `set_env.sh` and `softacl run` are made.
 
-use crate::places::{ACLNN_LIBRARIES, LIBRARIES, STUB_LIBRARIES};
+use crate::places::{ACLNN_LIBRARIES, LIBRARIES, LINKED_LIBRARIES, STUB_LIBRARIES};
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -72,6 +72,12 @@ pub static VARIABLES: &[Variable] = &[
             (When::Aclnn, ACLNN_LIBRARIES),
         ]),
         readers: "the loader",
+    },
+    // Builds name only lib64. There, the loader would find the operator interface, too, and torch_npu would prefer it.
+    Variable {
+        name: "LIBRARY_PATH",
+        value: Value::Prepended(&[(When::Always, LINKED_LIBRARIES)]),
+        readers: "gcc and clang, after every -L: llama.cpp links nnopbase, opapi and acl_op_compiler from lib64",
     },
     Variable {
         name: "PYTHONPATH",

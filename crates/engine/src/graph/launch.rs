@@ -19,7 +19,8 @@ use softacl_sync::facade::{Ordering, lock};
 use std::mem::take;
 use std::sync::{Arc, Weak};
 
-/// How often the wait for a canceled run rechecks for callbacks that reached a thread which never processes reports.
+/// How often the wait for a canceled run rechecks for calls into the program that reached a thread which cannot start
+/// them: it never processes reports, or it is the waiting thread.
 const CANCEL_RECHECK_MS: i32 = 10;
 
 impl Machine {
@@ -95,8 +96,8 @@ impl Machine {
         run.result()
     }
 
-    /// Waits for the end of a canceled run. Callbacks that no thread has started are taken back, because their thread
-    /// may never process reports.
+    /// Waits for the end of a canceled run. Calls into the program that no thread has started are taken back, because their
+    /// thread may never process reports, or may be the calling one.
     pub(crate) fn wait_canceled(&self, run: &GraphRun) {
         let Some(end) = run.end.get() else { return };
         while !self.wait(*end, self.deadline(CANCEL_RECHECK_MS)) {

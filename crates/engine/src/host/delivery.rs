@@ -1,13 +1,13 @@
 //! Delivery: running host functions on the thread of their context, and callbacks on the subscribed thread.
 
 use crate::context::Context;
-use crate::host::{HeldRun, HostThread, Posted, Subscriber, Subscriptions};
+use crate::host::{HandedOver, HeldRun, HostThread, Posted, Subscriber, Subscriptions};
 use crate::keys::StreamKey;
 use crate::machine::Machine;
 use crate::observer::{BlockedOn, StreamPosition};
 use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
-use softacl_sync::facade::{lock, mpsc};
+use softacl_sync::facade::lock;
 use softacl_sync::inbox::Inbox;
 use std::sync::{Arc, Weak};
 
@@ -36,18 +36,36 @@ impl Posted {
 
 impl HostThread {
     fn start(machine: Weak<Machine>) -> Result<HostThread> {
-        let (calls, inbox) = mpsc::channel::<Posted>();
+        let calls = Arc::new(Inbox::default());
+        let inbox = Arc::clone(&calls);
         let run = move || {
-            for posted in inbox {
-                match machine.upgrade() {
-                    Some(machine) => posted.run(&machine),
-                    None => break,
+            loop {
+                inbox.wait(None);
+                match inbox.fetch() {
+                    Some(HandedOver::Call(posted)) => match machine.upgrade() {
+                        Some(machine) => posted.run(&machine),
+                        None => break,
+                    },
+                    Some(HandedOver::End) => break,
+                    // The call was taken back.
+                    None => {}
                 }
             }
+            inbox.close();
         };
         crate::thread::start("softacl-host".to_owned(), run)
             .map_err(|e| Error::Setup(format!("could not start the thread for host functions: {e}")))?;
         Ok(HostThread { calls })
+    }
+
+    /// Takes back the calls for which `is_unwanted` holds and that the thread has not started.
+    fn withdraw(&self, is_unwanted: impl Fn(&Posted) -> bool) -> Vec<Posted> {
+        let removed = self.calls.remove_if(|handed| matches!(handed, HandedOver::Call(posted) if is_unwanted(posted)));
+        let call = |handed| match handed {
+            HandedOver::Call(posted) => Some(posted),
+            HandedOver::End => None,
+        };
+        removed.into_iter().filter_map(call).collect()
     }
 }
 
@@ -91,7 +109,7 @@ impl Subscriptions {
     }
 
     /// Takes back calls of a stream that no thread has started: its tasks were dropped, and the thread may never
-    /// process reports.
+    /// process reports, or be the one that drops the tasks.
     pub(crate) fn cancel(&self, machine: &Machine, stream: StreamKey) {
         self.withdraw(machine, stream, |_| true);
     }
@@ -102,12 +120,15 @@ impl Subscriptions {
     }
 
     fn withdraw(&self, machine: &Machine, stream: StreamKey, matches: impl Fn(&Posted) -> bool) {
+        let is_unwanted = |posted: &Posted| posted.at.0 == stream && matches(posted);
         let inboxes: Vec<Arc<Inbox<Posted>>> = lock(&self.inboxes).values().cloned().collect();
-        for inbox in inboxes {
-            let withdrawn = inbox.remove_if(|posted| posted.at.0 == stream && matches(posted));
-            for posted in withdrawn.iter().filter(|posted| posted.holds_stream) {
-                machine.finish_held(stream, posted.at.1);
-            }
+        let mut withdrawn: Vec<Posted> = inboxes.iter().flat_map(|inbox| inbox.remove_if(is_unwanted)).collect();
+        if let Some(context) = machine.streams.slot(stream).context() {
+            let host = lock(&machine.contexts.slot(context).host);
+            withdrawn.extend(host.iter().flat_map(|thread| thread.withdraw(is_unwanted)));
+        }
+        for posted in withdrawn.iter().filter(|posted| posted.holds_stream) {
+            machine.finish_held(stream, posted.at.1);
         }
     }
 

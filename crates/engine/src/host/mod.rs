@@ -10,7 +10,7 @@ mod delivery;
 use crate::graph::run::GraphRun;
 use crate::keys::StreamKey;
 use softacl_errors::{Error, Result, fail};
-use softacl_sync::facade::{Mutex, lock, mpsc, thread_local};
+use softacl_sync::facade::{Mutex, lock, thread_local};
 use softacl_sync::inbox::Inbox;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -93,15 +93,29 @@ impl Drop for HeldRun {
     }
 }
 
-/// The thread that runs the host functions of a context. It ends when this value is dropped.
+/// The thread that runs the host functions of a context. It ends when this value is dropped, after the calls that were
+/// handed to it.
 pub(crate) struct HostThread {
-    pub(crate) calls: mpsc::Sender<Posted>,
+    calls: Arc<Inbox<HandedOver>>,
+}
+
+/// What the thread receives.
+enum HandedOver {
+    Call(Posted),
+    /// The thread ends. Later calls do not exist.
+    End,
 }
 
 impl HostThread {
     /// Hands a call to the thread. Returns `false` if the thread has ended.
     pub(crate) fn post(&self, posted: Posted) -> bool {
-        self.calls.send(posted).is_ok()
+        self.calls.put(HandedOver::Call(posted))
+    }
+}
+
+impl Drop for HostThread {
+    fn drop(&mut self) {
+        self.calls.put(HandedOver::End);
     }
 }
 

@@ -14,7 +14,8 @@ use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::lock;
 use softacl_sync::lane::{NotStarted, Readiness};
 
-/// How often a wait for a running task rechecks for callbacks that reached a thread which never processes its reports.
+/// How often a wait for a running task rechecks for calls into the program that reached a thread which cannot start them:
+/// it never processes its reports, or it is the waiting thread.
 const RECHECK_MS: i32 = 10;
 
 impl Caller<'_> {
@@ -29,7 +30,7 @@ impl Caller<'_> {
         // Wakes stuck steps: their run is canceled.
         self.machine.poll_external_waits();
         let point = StreamPoint { stream: key, sequence: stream.newest() };
-        // A callback that was being handed to its thread is taken back at the next recheck.
+        // A call that was being handed to its thread is taken back at the next recheck.
         while !self.machine.wait(point, self.machine.deadline(RECHECK_MS)) {
             self.machine.subscriptions.cancel(self.machine, key);
         }
@@ -61,7 +62,7 @@ impl Caller<'_> {
 
 impl Machine {
     /// Ends the task that a stream has begun. A wait that the stream stands at ends, a run of a graph is canceled; moved
-    /// bytes and host functions cannot be taken back and are waited for.
+    /// bytes and host functions that run cannot be taken back and are waited for.
     fn stop_running(&self, key: StreamKey, stream: &Stream) {
         let mut lane = lock(&stream.tasks.lane);
         let has_begun = |task: &Task| {
@@ -120,7 +121,7 @@ impl Machine {
         self.mark_stream_ready(key);
     }
 
-    /// Waits for a task that runs. A callback that no thread has fetched is taken back.
+    /// Waits for a task that runs. A call into the program that no thread has fetched is taken back.
     fn await_running(&self, running: StreamPoint) {
         while !self.wait(running, self.deadline(RECHECK_MS)) {
             self.subscriptions.cancel_held(self, running.stream);

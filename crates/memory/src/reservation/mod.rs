@@ -69,15 +69,12 @@ impl Reservations {
         let mut pending = self.changes();
         let area = self.area()?;
         self.finish_unmaps(area, &mut pending);
-        let exhausted = || Error::OutOfMemory {
-            pool: MemoryPool::ReservedAddresses,
-            asked: size,
-            free: 0,
-            total: area.backing.len(),
-        };
+        let total = area.backing.len();
+        let mut table = self.write();
+        let free = total.saturating_sub(table.reserved());
+        let exhausted = || Error::OutOfMemory { pool: MemoryPool::ReservedAddresses, asked: size, free, total };
         let len = size.checked_next_multiple_of(GRANULE).ok_or_else(exhausted)?;
         let alignment = if size > GIB { GIB } else { GRANULE };
-        let mut table = self.write();
         let (first, last) = (area.first(), area.first() + area.backing.len());
         let start = match at {
             Some(start) => {

@@ -77,6 +77,11 @@ impl Mapping {
 }
 
 impl Table {
+    /// Addresses that are not free: those of all reservations, also of released ones that are still mapped.
+    pub(super) fn reserved(&self) -> usize {
+        self.ranges.values().map(|range| range.len).sum()
+    }
+
     /// The start of a free range, which is followed by an unused granule.
     pub(super) fn free_range(&self, first: usize, last: usize, len: usize, alignment: usize) -> Option<usize> {
         let mut start = first.next_multiple_of(alignment);
