@@ -25,6 +25,12 @@ pub enum Step {
         id: TaskId,
         other: TaskId,
     },
+    /// The task starts when the other one has arrived at the front of its stream, or later: two operations that do
+    /// something together. Logged after the submit of either.
+    Meet {
+        id: TaskId,
+        other: TaskId,
+    },
     /// A copy that the calling thread does itself, after it has drained a stream if `is_stall`.
     Blocking {
         thread: u32,
@@ -143,6 +149,7 @@ fn encode(step: &Step) -> [u64; 6] {
             [pair(2, thread), u64::from(id.stream), id.sequence, kind, one, other]
         }
         Step::After { id, other } => [pair(3, 0), pair(id.stream, other.stream), id.sequence, other.sequence, 0, 0],
+        Step::Meet { id, other } => [pair(8, 0), pair(id.stream, other.stream), id.sequence, other.sequence, 0, 0],
         Step::Blocking { thread, work, is_stall } => {
             let [kind, one, other] = encode_work(work);
             [pair(4, thread), u64::from(is_stall), 0, kind, one, other]
@@ -162,9 +169,10 @@ fn decode(words: [u64; 6]) -> Option<Step> {
     Some(match kind {
         1 => Step::Think { thread, ns: one },
         2 => Step::Submit { thread, id, work: decode_work([three, four, five])? },
-        3 => {
+        3 | 8 => {
             let (stream, other) = halves(one);
-            Step::After { id: TaskId { stream, sequence: two }, other: TaskId { stream: other, sequence: three } }
+            let (id, other) = (TaskId { stream, sequence: two }, TaskId { stream: other, sequence: three });
+            if kind == 3 { Step::After { id, other } } else { Step::Meet { id, other } }
         }
         4 => Step::Blocking { thread, work: decode_work([three, four, five])?, is_stall: one != 0 },
         5 => Step::Wait { thread, id, is_stall: three != 0 },
@@ -247,6 +255,7 @@ mod tests {
         log.steps.extend([
             Step::Think { thread, ns: 55 },
             Step::After { id, other },
+            Step::Meet { id, other },
             Step::Blocking { thread, work: works[0], is_stall: true },
             Step::Wait { thread, id, is_stall: false },
             Step::Query { thread },
