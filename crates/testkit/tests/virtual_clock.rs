@@ -154,6 +154,28 @@ fn runs_repeat_exactly_and_replays_agree() {
     assert_eq!(replay::replay(&log, costs()).total, total);
 }
 
+#[test]
+fn calls_about_memory_take_their_figures_and_are_logged() {
+    with_program(|machine, caller, _| {
+        let page = 4096;
+        let memory = vec![0_u8; 17 * page];
+        let before = machine.virtual_ns().unwrap();
+        let device = caller.allocate(SIZE).unwrap();
+        caller.register_host(memory.as_ptr().addr().next_multiple_of(page), 16 * page, true, false).unwrap();
+        let took = (machine.virtual_ns().unwrap() - before) as f64 / 1e3;
+        let register = figure(FigureName::RegisterCall) + 15.0 * figure(FigureName::RegisterPage);
+        near(took, figure(FigureName::Malloc) + register);
+        caller.free(device).unwrap();
+        let (total, log) = (machine.virtual_ns().unwrap(), machine.timing_log().unwrap());
+        let outcome = replay::replay(&log, costs());
+        assert_eq!(outcome.total, total);
+        // Nobody has published what these take.
+        for name in [FigureName::Free, FigureName::MallocHost] {
+            assert_eq!(outcome.unknown.get(&name), Some(&1), "{:?}", outcome.unknown);
+        }
+    });
+}
+
 /// Computes for a while that depends on the computer.
 unsafe extern "C" fn compute(_: *mut c_void) -> i32 {
     black_box((0..200_000_u64).fold(1, |product, factor| black_box(product * (factor | 1) % 1_000_003)));

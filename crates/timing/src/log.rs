@@ -4,7 +4,7 @@
 //! names, and six words per step.
 
 use crate::simulation::TaskId;
-use crate::work::{Place, Work};
+use crate::work::{Call, Place, Work};
 use std::io::{self, Read, Write};
 
 /// One thing that a program did.
@@ -46,6 +46,11 @@ pub enum Step {
     /// The thread asked whether a task has ended.
     Query {
         thread: u32,
+    },
+    /// The thread made a call about memory.
+    Call {
+        thread: u32,
+        call: Call,
     },
     /// A phase with the name of this number begins.
     Phase {
@@ -158,6 +163,10 @@ fn encode(step: &Step) -> [u64; 6] {
             [pair(5, thread), u64::from(id.stream), id.sequence, u64::from(is_stall), 0, 0]
         }
         Step::Query { thread } => [pair(6, thread), 0, 0, 0, 0, 0],
+        Step::Call { thread, call } => {
+            let (number, pages) = call_number(call);
+            [pair(9, thread), number, u64::from(pages), 0, 0, 0]
+        }
         Step::Phase { thread, name } => [pair(7, thread), u64::from(name), 0, 0, 0, 0],
     }
 }
@@ -178,6 +187,7 @@ fn decode(words: [u64; 6]) -> Option<Step> {
         5 => Step::Wait { thread, id, is_stall: three != 0 },
         6 => Step::Query { thread },
         7 => Step::Phase { thread, name: one as u32 },
+        9 => Step::Call { thread, call: call_of(one, two as u32)? },
         _ => return None,
     })
 }
@@ -211,6 +221,28 @@ fn decode_work([first, one, other]: [u64; 3]) -> Option<Work> {
         4 => Work::Event,
         5 => Work::HostFunction { ns: one },
         6 => Work::Nothing,
+        _ => return None,
+    })
+}
+
+/// The number of a call, and its pages.
+fn call_number(call: Call) -> (u64, u32) {
+    match call {
+        Call::Malloc => (1, 0),
+        Call::Free => (2, 0),
+        Call::MallocHost => (3, 0),
+        Call::FreeHost => (4, 0),
+        Call::Register { pages } => (5, pages),
+    }
+}
+
+fn call_of(number: u64, pages: u32) -> Option<Call> {
+    Some(match number {
+        1 => Call::Malloc,
+        2 => Call::Free,
+        3 => Call::MallocHost,
+        4 => Call::FreeHost,
+        5 => Call::Register { pages },
         _ => return None,
     })
 }
@@ -261,6 +293,8 @@ mod tests {
             Step::Query { thread },
             Step::Phase { thread, name },
         ]);
+        let calls = [Call::Malloc, Call::Free, Call::MallocHost, Call::FreeHost, Call::Register { pages: 7 }];
+        log.steps.extend(calls.map(|call| Step::Call { thread, call }));
         let mut bytes = Vec::new();
         log.write(&mut bytes).unwrap();
         assert_eq!(Log::read(&mut &bytes[..]).unwrap(), log);

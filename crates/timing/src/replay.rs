@@ -26,6 +26,8 @@ pub enum HostTime {
     Think,
     /// Submitting a task, or asking for one.
     Call,
+    /// Allocating, freeing or registering memory.
+    Memory,
     /// A copy on the calling thread.
     BlockingCopy {
         is_stall: bool,
@@ -220,6 +222,11 @@ impl Replay {
                 let cost = self.simulation.fixed(FigureName::Query);
                 self.spend(thread, cost, HostTime::Call);
                 self.advance(self.clocks[&thread]);
+            }
+            Step::Call { thread, call } => {
+                self.enter(thread);
+                let cost = self.simulation.call(call);
+                self.spend(thread, cost, HostTime::Memory);
             }
             Step::Phase { thread, name } => {
                 let at = self.enter(thread);

@@ -13,10 +13,10 @@ use crate::task::{Control, Task, Waited};
 use softacl_memory::Memory;
 use softacl_profiles::FigureName;
 use softacl_sync::facade::{AtomicBool, AtomicU64, Mutex, Ordering, lock, thread_local};
-use softacl_timing::{Costs, Log, Place, Simulation, Step, TaskId, Work};
+use softacl_timing::{Call, Costs, Log, Place, Simulation, Step, TaskId, Work};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How long a kernel runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -269,6 +269,26 @@ impl VirtualClock {
         drop(state);
         self.leave(now + cost);
         now + cost
+    }
+
+    /// Charges a call about memory.
+    pub(crate) fn called(&self, call: Call) {
+        let mut state = lock(&self.state);
+        let (thread, now) = self.enter(&mut state);
+        let cost = state.simulation.call(call);
+        state.log.steps.push(Step::Call { thread, call });
+        drop(state);
+        self.leave(now + cost);
+    }
+
+    /// Lets time pass on the calling thread.
+    pub(crate) fn pass(&self, time: Duration) {
+        let mut state = lock(&self.state);
+        let (thread, now) = self.enter(&mut state);
+        let ns = time.as_nanos() as u64;
+        state.log.steps.push(Step::Think { thread, ns });
+        drop(state);
+        self.leave(now + ns);
     }
 
     /// Begins a phase of the program.

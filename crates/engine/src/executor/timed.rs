@@ -19,7 +19,7 @@ use softacl_memory::touch::{Mode, Touch};
 use softacl_profiles::FigureName;
 use softacl_sync::facade::{Ordering, lock};
 use softacl_timing::simulation::Cause;
-use softacl_timing::{Place, Step, TaskId, Work};
+use softacl_timing::{Call, Place, Step, TaskId, Work};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -78,6 +78,21 @@ impl Machine {
     pub fn begin_phase(&self, name: &str) {
         if let Some(clock) = self.clock() {
             clock.begin_phase(name);
+        }
+    }
+
+    /// Charges a call about memory to the calling thread.
+    #[inline]
+    pub(crate) fn charge_call(&self, call: Call) {
+        if self.has_hooks() {
+            self.charge_call_hooked(call);
+        }
+    }
+
+    #[cold]
+    fn charge_call_hooked(&self, call: Call) {
+        if let Some(clock) = self.clock() {
+            clock.called(call);
         }
     }
 
