@@ -32,10 +32,11 @@ pub(crate) fn from_environment(profile: &Profile, var: fn(&str) -> Option<String
         Some("report") => false,
         Some(other) => return Err(format!("{TIMING}: {other:?} is not known; known: 0, 1, report")),
     };
-    let figures = match var(TIMING_FIGURES) {
-        Some(path) => figures(&path)?,
-        None => profile.chip.timing.clone(),
-    };
+    let mut known = profile.chip.timing.clone();
+    if let Some(path) = var(TIMING_FIGURES) {
+        known.merge(&figures(&path)?);
+    }
+    let figures = known;
     if figures.is_empty() {
         let family = &profile.chip.family;
         return Err(format!("{TIMING}: no timing figure is known for {family}; `softacl chips --timing` lists them"));

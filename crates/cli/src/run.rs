@@ -61,7 +61,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         host_files::show(&softacl_toolkit::host_files(&library::home()?, &version, devices))?;
     }
     if let Some(mode) = &arguments.timing {
-        ensure!(arguments.schedule.is_none(), "--timing and --schedule exclude each other: the clock is a schedule");
+        ensure!(arguments.schedule.is_none(), timing::NO_SCHEDULE);
         return run_timed(arguments, command, mode);
     }
     let error = command.exec();

@@ -14,6 +14,7 @@ use softacl_memory::extent::PAGE;
 use softacl_memory::heap::Idle;
 use softacl_memory::region::HUGE_PAGE;
 use softacl_memory::{Memory, MemoryKind, Usage};
+use softacl_timing::Call;
 
 /// Free and total memory of a device, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,9 @@ impl Caller<'_> {
     pub fn allocate(&self, size: usize) -> Result<usize> {
         let (_, context) = self.context()?;
         let device = context.device();
-        self.machine.allocate_on(device, size)
+        let start = self.machine.allocate_on(device, size)?;
+        self.machine.charge_call(Call::Malloc);
+        Ok(start)
     }
 
     /// Allocates memory of the current device with a P2P policy: every chip can export it to other processes.
@@ -57,6 +60,7 @@ impl Caller<'_> {
             return fail(self.not_a_start(address, format!("in the memory of device {device}")));
         }
         memory.trim(device);
+        self.machine.charge_call(Call::Free);
         Ok(())
     }
 
@@ -69,6 +73,7 @@ impl Caller<'_> {
         if let Some(observer) = self.machine.observer() {
             observer.allocated(MemoryKind::Pinned, start, size);
         }
+        self.machine.charge_call(Call::MallocHost);
         Ok(start)
     }
 
@@ -90,6 +95,7 @@ impl Caller<'_> {
             return fail(self.wrong_free(address, "is not pinned host memory, and"));
         }
         memory.trim_pinned();
+        self.machine.charge_call(Call::FreeHost);
         Ok(())
     }
 
@@ -156,6 +162,8 @@ impl Caller<'_> {
         if let Some(observer) = self.machine.observer() {
             observer.registered(address, size);
         }
+        let pages = u32::try_from(size.div_ceil(4096)).unwrap_or(u32::MAX);
+        self.machine.charge_call(Call::Register { pages });
         Ok(())
     }
 

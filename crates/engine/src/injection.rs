@@ -19,8 +19,9 @@ use softacl_memory::extent::Extent;
 use softacl_memory::physical::Physical;
 use softacl_memory::reservation::MapRequest;
 use softacl_memory::touch::Touch;
-use softacl_sync::facade::lock;
+use softacl_sync::facade::{lock, sleep_or_yield};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What fault rules do with a submitted task.
 pub(crate) enum InjectionOutcome {
@@ -73,14 +74,18 @@ impl Machine {
         let Some((kind, size)) = transfer_kind(task) else { return InjectionOutcome::Run };
         let device = stream.device();
         let touches = task.accesses(&self.memory);
-        if let Err(error) = self.check_damage(injection, &touches) {
-            return InjectionOutcome::Fail(*error);
+        let delay = |time| InjectionOutcome::Wait(Arc::new(ExternalWait::new(WaitCondition::Delay).within(Some(time))));
+        match self.check_damage(injection, &touches) {
+            Ok(None) => {}
+            Ok(Some(slow)) => return delay(slow),
+            Err(error) => return InjectionOutcome::Fail(*error),
         }
+        let other = || self.devices_of(&touches).into_iter().find(|other| *other != device);
         let context = || MatchContext {
             size: Some(size as u64),
             stream: Some(key.index() as u64),
             device: Some(u64::from(device)),
-            peer: None,
+            peer: other().map(u64::from),
         };
         let fits = |point: &InjectionPoint| matches!(point, InjectionPoint::Task(wanted) if wanted.covers(kind));
         let Some(fired) = injection.first_firing(fits, context) else { return InjectionOutcome::Run };
@@ -89,9 +94,7 @@ impl Machine {
                 injection.damage().record_failure(device);
                 InjectionOutcome::Fail(fired.error(code))
             }
-            Effect::Slow(time) => {
-                InjectionOutcome::Wait(Arc::new(ExternalWait::new(WaitCondition::Delay).within(Some(time))))
-            }
+            Effect::Slow(time) => delay(time),
             Effect::Stuck => {
                 let run = task.run().cloned();
                 InjectionOutcome::Wait(Arc::new(ExternalWait::new(WaitCondition::Never(run))))
@@ -106,29 +109,42 @@ impl Machine {
         }
     }
 
-    /// Refuses a blocking copy or fill that accesses bad memory or crosses a broken link.
+    /// Refuses a blocking copy or fill that accesses bad memory or crosses a broken link, and delays it on a slow one.
     pub(crate) fn check_touches(&self, touches: &[Touch]) -> Result<()> {
-        self.injection().map_or(Ok(()), |injection| self.check_damage(injection, touches))
+        let Some(injection) = self.injection() else { return Ok(()) };
+        match (self.check_damage(injection, touches)?, self.clock()) {
+            (None, _) => {}
+            (Some(slow), Some(clock)) => clock.pass(slow),
+            (Some(slow), None) => sleep_or_yield(slow),
+        }
+        Ok(())
     }
 
-    /// Refuses accesses to bad memory, and accesses to two devices whose link is broken.
-    fn check_damage(&self, injection: &Injection, touches: &[Touch]) -> Result<()> {
+    /// The devices whose memory is accessed.
+    fn devices_of(&self, touches: &[Touch]) -> Vec<u32> {
         let device = |touch: &Touch| self.memory.device_of_mapped(touch.address);
         let mut devices: Vec<u32> = touches.iter().filter_map(device).collect();
         devices.sort_unstable();
         devices.dedup();
-        if let [one, other, ..] = *devices {
-            self.check_link(injection, one, other, touches.iter().map(|touch| touch.len).max().unwrap_or(0))?;
+        devices
+    }
+
+    /// Refuses accesses to bad memory, and accesses to two devices whose link is broken. Returns how long a slow link
+    /// delays the access.
+    fn check_damage(&self, injection: &Injection, touches: &[Touch]) -> Result<Option<Duration>> {
+        let mut slow = None;
+        if let [one, other, ..] = *self.devices_of(touches) {
+            slow = self.check_link(injection, one, other, touches.iter().map(|touch| touch.len).max().unwrap_or(0))?;
         }
         let damage = injection.damage();
         match touches.iter().find_map(|touch| damage.bad(touch.address, touch.len)) {
             Some(bad) => fail(Error::Injected { code: ECC, what: format!("uncorrectable memory error in {bad}") }),
-            None => Ok(()),
+            None => Ok(slow),
         }
     }
 
-    /// Applies link rules to a copy between two devices.
-    fn check_link(&self, injection: &Injection, one: u32, other: u32, size: usize) -> Result<()> {
+    /// Applies link rules to a copy between two devices. Returns how long it is delayed.
+    fn check_link(&self, injection: &Injection, one: u32, other: u32, size: usize) -> Result<Option<Duration>> {
         let broken =
             || Error::Injected { code: LINK, what: format!("the link between devices {one} and {other} is broken") };
         if injection.damage().is_link_broken(one, other) {
@@ -143,12 +159,13 @@ impl Machine {
         match injection.first_firing(|point| *point == InjectionPoint::Link, context) {
             Some(fired) => match fired.effect {
                 Effect::Code(code) => fail(fired.error(code)),
+                Effect::Slow(time) => Ok(Some(time)),
                 _ => {
                     injection.damage().break_link(one, other);
                     fail(fired.error_with(LINK, &format!("the link between devices {one} and {other} is broken; ")))
                 }
             },
-            None => Ok(()),
+            None => Ok(None),
         }
     }
 

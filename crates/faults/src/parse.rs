@@ -185,7 +185,8 @@ impl<'a> Reader<'a> {
     /// The filters up to the closing bracket. The opening bracket is already consumed.
     fn filters(&mut self, point: &InjectionPoint) -> Read<Filters> {
         let allowed: &[&str] = match point {
-            InjectionPoint::Call(_) | InjectionPoint::Task(_) => &["size", "stream", "device"],
+            InjectionPoint::Call(_) => &["size", "stream", "device"],
+            InjectionPoint::Task(_) => &["size", "stream", "device", "peer"],
             InjectionPoint::Allocation => &["size", "device"],
             InjectionPoint::Link => &["size", "device", "peer"],
             InjectionPoint::System(_) => &["size"],
@@ -385,6 +386,7 @@ const MAX_DELAY_US: u64 = 3600 * 1_000_000;
 fn is_allowed(point: &InjectionPoint, effect: Effect) -> bool {
     match (point, effect) {
         (InjectionPoint::Call(_) | InjectionPoint::Link, Effect::Code(_) | Effect::Lost) => true,
+        (InjectionPoint::Link, Effect::Slow(_)) => true,
         (InjectionPoint::Task(_), Effect::Ecc(part)) => part.is_none(),
         (InjectionPoint::Task(_), effect) => effect != Effect::Refused,
         (InjectionPoint::Allocation, effect) => matches!(effect, Effect::Code(_) | Effect::Ecc(_)),
@@ -406,7 +408,7 @@ fn unknown_effect(word: &str, point: &InjectionPoint) -> String {
         InjectionPoint::Call(_) => ("a function", "a code (207001 or ACL_ERROR_...), lost"),
         InjectionPoint::Task(_) => ("a task", "a code (507013 or ACL_ERROR_...), slow TIME, stuck, ecc, lost"),
         InjectionPoint::Allocation => ("an allocation", "a code (207001 or ACL_ERROR_...), ecc, ecc OFFSET+LENGTH"),
-        InjectionPoint::Link => ("a link", "a code (507899 or ACL_ERROR_...), lost"),
+        InjectionPoint::Link => ("a link", "a code (507899 or ACL_ERROR_...), slow TIME, lost"),
         InjectionPoint::System(Resource::Thread) => ("a thread", "fail"),
         InjectionPoint::System(_) => ("a system resource", "fail"),
     };

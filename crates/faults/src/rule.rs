@@ -114,7 +114,7 @@ pub struct MatchContext {
     pub stream: Option<u64>,
     /// Device id, as the program uses it.
     pub device: Option<u64>,
-    /// The other device of a link.
+    /// The other device of a link, or of a task that accesses the memory of two.
     pub peer: Option<u64>,
 }
 
@@ -161,9 +161,10 @@ pub struct ByteRange {
 impl Filters {
     fn matches(&self, context: &MatchContext) -> bool {
         let same = |wanted: Option<u64>, found: Option<u64>| wanted.is_none_or(|wanted| found == Some(wanted));
-        // A link has no direction.
+        // A link has no direction. A task belongs to the device of its stream, unless the rule names both ends.
+        let is_link = context.peer.is_some() && (context.stream.is_none() || self.peer.is_some());
         let ends = (same(self.device, context.device) && same(self.peer, context.peer))
-            || (context.peer.is_some() && same(self.device, context.peer) && same(self.peer, context.device));
+            || (is_link && same(self.device, context.peer) && same(self.peer, context.device));
         let sizes = self.sizes.iter().all(|(comparison, bound)| match (context.size, comparison) {
             (None, _) => false,
             (Some(size), Comparison::Equal) => size == *bound,

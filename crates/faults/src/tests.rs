@@ -84,7 +84,7 @@ fn error_has_column_and_allowed_words() {
         ("copy=slow 20 min", 13, "\"min\" is not a unit of time; allowed: us, ms, s"),
         ("copy=slow 2000000s", 11, "at most one hour"),
         ("copy[sise=3]=lost", 6, "found \"sise\"; allowed here: size, stream, device"),
-        ("copy[peer=3]=lost", 6, "allowed here: size, stream, device"),
+        ("allocation[peer=3]=ecc", 12, "allowed here: size, device"),
         ("copy[size~3]=lost", 10, "one of = < <= > >="),
         ("copy[size=3XB]=lost", 12, "allowed: B, KiB, MiB, GiB"),
         ("copy[stream=x]=lost", 13, "a number"),
@@ -185,6 +185,20 @@ fn chance_depends_only_on_seed_and_match_number() {
     assert!((60..140).contains(&count), "{count} of 1000 at 10%");
     assert!(fired("aclrtMalloc@0%=207001").iter().all(|fired| !fired));
     assert!(fired("aclrtMalloc@100%=207001").iter().all(|fired| *fired));
+}
+
+#[test]
+fn tasks_are_of_their_device_and_links_of_both() {
+    let fires = |rule: &str, device, peer| {
+        let injection = Injection::new(parse(rule, WORDS).unwrap(), 4);
+        let context = || MatchContext { stream: Some(1), device: Some(device), peer, ..MatchContext::default() };
+        injection.first_firing(|_| true, context).is_some()
+    };
+    assert!(fires("copy[device=0]=slow 1ms", 0, Some(1)) && !fires("copy[device=1]=slow 1ms", 0, Some(1)));
+    assert!(fires("copy[peer=1]=slow 1ms", 0, Some(1)) && fires("copy[peer=1]=slow 1ms", 1, Some(0)));
+    assert!(!fires("copy[peer=1]=slow 1ms", 1, None) && !fires("copy[peer=1]=slow 1ms", 0, Some(2)));
+    assert!(fires("copy[device=1,peer=0]=slow 1ms", 0, Some(1)));
+    assert!(parse("link[device=0,peer=1]=slow 2ms", WORDS).is_ok() && parse("link=stuck", WORDS).is_err());
 }
 
 #[test]

@@ -116,6 +116,9 @@ figure_names! {
     WakeUp "wake_up" Microseconds "from the end of a task until the thread that waits for it continues";
     BlockingCopy "blocking_copy" Microseconds "fixed part of a synchronous copy";
     Malloc "malloc" Microseconds "host time of a device allocation";
+    Free "free" Microseconds "host time of freeing device memory";
+    MallocHost "malloc_host" Microseconds "host time of allocating pinned host memory";
+    FreeHost "free_host" Microseconds "host time of freeing pinned host memory";
     RegisterCall "register_call" Microseconds "host time of registering and unregistering the first page of host memory";
     RegisterPage "register_page" Microseconds "host time of registering and unregistering each further page of 4 KiB";
     KernelStart "kernel_start" Microseconds "device time before the first instruction of a kernel";
@@ -124,6 +127,7 @@ figure_names! {
     DeviceToHost "d2h_bandwidth" GigabytesPerSecond "device to pinned host memory";
     PageableToDevice "h2d_pageable_bandwidth" GigabytesPerSecond "pageable host memory to device";
     DeviceToPageable "d2h_pageable_bandwidth" GigabytesPerSecond "device to pageable host memory";
+    HostToHost "h2h_bandwidth" GigabytesPerSecond "host memory to host memory, by the copy engines";
     InsideDevice "d2d_bandwidth" GigabytesPerSecond "copy inside the memory of one device";
     Peer "peer_bandwidth" GigabytesPerSecond "device to device, nearest pair";
     PeerStart "peer_start" Microseconds "device time before the first byte of a copy between devices";
@@ -144,6 +148,31 @@ figure_names! {
     ExpandedBox "expanded_box_bandwidth" GigabytesPerSecond "device to device of two servers, expanded on the device";
     RoceBlock "roce_block" Microseconds "time of one block on RoCE, at least";
     Roce "roce_bandwidth" GigabytesPerSecond "RoCE, one network port";
+}
+
+impl FigureName {
+    /// True if the simulation uses the figure. The others are of paths that no call of one process takes: they are kept
+    /// for programs on several servers.
+    pub fn is_simulated(self) -> bool {
+        !matches!(
+            self,
+            FigureName::ExpandedPeerBlock
+                | FigureName::ExpandedPeer
+                | FigureName::ExpandedHostBlock
+                | FigureName::ExpandedHost
+                | FigureName::ExpandedToHostBlock
+                | FigureName::ExpandedToHost
+                | FigureName::BoxWrite
+                | FigureName::BoxRead
+                | FigureName::BoxToHost
+                | FigureName::BoxFromHost
+                | FigureName::BoxHost
+                | FigureName::ExpandedBoxBlock
+                | FigureName::ExpandedBox
+                | FigureName::RoceBlock
+                | FigureName::Roce
+        )
+    }
 }
 
 impl fmt::Display for FigureName {
@@ -183,6 +212,11 @@ impl Figures {
 
     pub fn insert(&mut self, name: FigureName, figure: Figure) {
         self.0.insert(name, figure);
+    }
+
+    /// Takes over all figures of another file, instead of those of the same name.
+    pub fn merge(&mut self, other: &Figures) {
+        self.0.extend(other.0.iter().map(|(name, figure)| (*name, figure.clone())));
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (FigureName, &Figure)> {

@@ -21,6 +21,8 @@ pub enum Segment {
     Task(Engine, u32),
     /// Calls of this thread.
     Calls(u32),
+    /// Calls of this thread that allocate, free or register memory.
+    Memory(u32),
     /// Computation of this thread between calls.
     Think(u32),
     /// Synchronous copies of this thread.
@@ -42,6 +44,7 @@ impl fmt::Display for Segment {
             }
             Segment::Task(engine, stream) => write!(f, "copies of stream {stream}, {engine}"),
             Segment::Calls(thread) => write!(f, "submits of thread {thread}"),
+            Segment::Memory(thread) => write!(f, "allocations of thread {thread}"),
             Segment::Think(thread) => write!(f, "computation of thread {thread}"),
             Segment::BlockingCopies(thread) => write!(f, "synchronous copies of thread {thread}"),
             Segment::Stalls(thread) => write!(f, "copies of thread {thread} that pageable memory makes synchronous"),
@@ -159,6 +162,7 @@ fn step_from_thread(
     let segment = match span.what {
         HostTime::Think => Segment::Think(thread),
         HostTime::Call => Segment::Calls(thread),
+        HostTime::Memory => Segment::Memory(thread),
         HostTime::BlockingCopy { is_stall: false } => Segment::BlockingCopies(thread),
         HostTime::BlockingCopy { is_stall: true } => Segment::Stalls(thread),
         HostTime::Wait { id: Some(id), .. } => {

@@ -1,6 +1,6 @@
 //! Costs: the figures of a chip in nanoseconds.
 
-use crate::work::{Engine, Place, Work};
+use crate::work::{Call, Engine, Place, Work};
 use softacl_profiles::{Chip, FigureName, Figures, Unit};
 
 /// Which end of the intervals to use.
@@ -72,6 +72,21 @@ impl Costs {
         Ok(time as u64)
     }
 
+    /// Host time of a call about memory.
+    pub fn call(&self, call: Call) -> Result<u64, FigureName> {
+        let time = match call {
+            Call::Malloc => self.known(FigureName::Malloc)?,
+            Call::Free => self.known(FigureName::Free)?,
+            Call::MallocHost => self.known(FigureName::MallocHost)?,
+            Call::FreeHost => self.known(FigureName::FreeHost)?,
+            Call::Register { pages } => {
+                let further = f64::from(pages.saturating_sub(1));
+                self.known(FigureName::RegisterCall)? + further * self.known(FigureName::RegisterPage)?
+            }
+        };
+        Ok(time as u64)
+    }
+
     /// Time that a task keeps its engine busy.
     pub fn device(&self, work: &Work) -> Result<u64, FigureName> {
         let time = match *work {
@@ -93,7 +108,7 @@ impl Costs {
 /// The figure for the host time of a copy.
 fn submit_figure(work: &Work) -> FigureName {
     match work.engine() {
-        Engine::HostToDevice(_) | Engine::DeviceToHost(_) => FigureName::SubmitHostCopy,
+        Engine::HostToDevice(_) | Engine::DeviceToHost(_) | Engine::Host => FigureName::SubmitHostCopy,
         _ => FigureName::SubmitDeviceCopy,
     }
 }
@@ -110,7 +125,8 @@ fn transfer_figures(source: Place, target: Place) -> (Option<FigureName>, Figure
         }
         (Place::Device(_), Place::Device(_)) => (Some(FigureName::FarPeerStart), FigureName::FarPeer),
         (Place::Device(_), Place::Pinned) => (None, FigureName::DeviceToHost),
-        _ => (None, FigureName::HostToDevice),
+        (Place::Pinned, Place::Device(_)) => (None, FigureName::HostToDevice),
+        (Place::Pinned | Place::Pageable, Place::Pinned | Place::Pageable) => (None, FigureName::HostToHost),
     }
 }
 

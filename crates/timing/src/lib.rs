@@ -28,4 +28,4 @@ pub mod work;
 pub use costs::{Bound, Costs};
 pub use log::{Log, Step};
 pub use simulation::{Simulation, TaskId};
-pub use work::{Engine, Place, Work};
+pub use work::{Call, Engine, Place, Work};

@@ -4,7 +4,7 @@
 //! names, and six words per step.
 
 use crate::simulation::TaskId;
-use crate::work::{Place, Work};
+use crate::work::{Call, Place, Work};
 use std::io::{self, Read, Write};
 
 /// One thing that a program did.
@@ -25,6 +25,12 @@ pub enum Step {
         id: TaskId,
         other: TaskId,
     },
+    /// The task starts when the other one has arrived at the front of its stream, or later: two operations that do
+    /// something together. Logged after the submit of either.
+    Meet {
+        id: TaskId,
+        other: TaskId,
+    },
     /// A copy that the calling thread does itself, after it has drained a stream if `is_stall`.
     Blocking {
         thread: u32,
@@ -40,6 +46,11 @@ pub enum Step {
     /// The thread asked whether a task has ended.
     Query {
         thread: u32,
+    },
+    /// The thread made a call about memory.
+    Call {
+        thread: u32,
+        call: Call,
     },
     /// A phase with the name of this number begins.
     Phase {
@@ -143,6 +154,7 @@ fn encode(step: &Step) -> [u64; 6] {
             [pair(2, thread), u64::from(id.stream), id.sequence, kind, one, other]
         }
         Step::After { id, other } => [pair(3, 0), pair(id.stream, other.stream), id.sequence, other.sequence, 0, 0],
+        Step::Meet { id, other } => [pair(8, 0), pair(id.stream, other.stream), id.sequence, other.sequence, 0, 0],
         Step::Blocking { thread, work, is_stall } => {
             let [kind, one, other] = encode_work(work);
             [pair(4, thread), u64::from(is_stall), 0, kind, one, other]
@@ -151,6 +163,10 @@ fn encode(step: &Step) -> [u64; 6] {
             [pair(5, thread), u64::from(id.stream), id.sequence, u64::from(is_stall), 0, 0]
         }
         Step::Query { thread } => [pair(6, thread), 0, 0, 0, 0, 0],
+        Step::Call { thread, call } => {
+            let (number, pages) = call_number(call);
+            [pair(9, thread), number, u64::from(pages), 0, 0, 0]
+        }
         Step::Phase { thread, name } => [pair(7, thread), u64::from(name), 0, 0, 0, 0],
     }
 }
@@ -162,14 +178,16 @@ fn decode(words: [u64; 6]) -> Option<Step> {
     Some(match kind {
         1 => Step::Think { thread, ns: one },
         2 => Step::Submit { thread, id, work: decode_work([three, four, five])? },
-        3 => {
+        3 | 8 => {
             let (stream, other) = halves(one);
-            Step::After { id: TaskId { stream, sequence: two }, other: TaskId { stream: other, sequence: three } }
+            let (id, other) = (TaskId { stream, sequence: two }, TaskId { stream: other, sequence: three });
+            if kind == 3 { Step::After { id, other } } else { Step::Meet { id, other } }
         }
         4 => Step::Blocking { thread, work: decode_work([three, four, five])?, is_stall: one != 0 },
         5 => Step::Wait { thread, id, is_stall: three != 0 },
         6 => Step::Query { thread },
         7 => Step::Phase { thread, name: one as u32 },
+        9 => Step::Call { thread, call: call_of(one, two as u32)? },
         _ => return None,
     })
 }
@@ -203,6 +221,28 @@ fn decode_work([first, one, other]: [u64; 3]) -> Option<Work> {
         4 => Work::Event,
         5 => Work::HostFunction { ns: one },
         6 => Work::Nothing,
+        _ => return None,
+    })
+}
+
+/// The number of a call, and its pages.
+fn call_number(call: Call) -> (u64, u32) {
+    match call {
+        Call::Malloc => (1, 0),
+        Call::Free => (2, 0),
+        Call::MallocHost => (3, 0),
+        Call::FreeHost => (4, 0),
+        Call::Register { pages } => (5, pages),
+    }
+}
+
+fn call_of(number: u64, pages: u32) -> Option<Call> {
+    Some(match number {
+        1 => Call::Malloc,
+        2 => Call::Free,
+        3 => Call::MallocHost,
+        4 => Call::FreeHost,
+        5 => Call::Register { pages },
         _ => return None,
     })
 }
@@ -247,11 +287,14 @@ mod tests {
         log.steps.extend([
             Step::Think { thread, ns: 55 },
             Step::After { id, other },
+            Step::Meet { id, other },
             Step::Blocking { thread, work: works[0], is_stall: true },
             Step::Wait { thread, id, is_stall: false },
             Step::Query { thread },
             Step::Phase { thread, name },
         ]);
+        let calls = [Call::Malloc, Call::Free, Call::MallocHost, Call::FreeHost, Call::Register { pages: 7 }];
+        log.steps.extend(calls.map(|call| Step::Call { thread, call }));
         let mut bytes = Vec::new();
         log.write(&mut bytes).unwrap();
         assert_eq!(Log::read(&mut &bytes[..]).unwrap(), log);

@@ -8,7 +8,7 @@ use crate::log::{Log, RUNTIME_THREAD, Step};
 use crate::simulation::{Cause, Run, Simulation, TaskId};
 use crate::work::Work;
 use softacl_profiles::FigureName;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// A task with its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum HostTime {
     Think,
     /// Submitting a task, or asking for one.
     Call,
+    /// Allocating, freeing or registering memory.
+    Memory,
     /// A copy on the calling thread.
     BlockingCopy {
         is_stall: bool,
@@ -71,15 +73,25 @@ pub fn replay(log: &Log, costs: Costs) -> Outcome {
         simulation: Simulation::new(costs),
         streams: HashMap::new(),
         after: HashMap::new(),
+        meets: HashMap::new(),
+        expected: HashSet::new(),
         waiting: HashMap::new(),
+        meeting: HashMap::new(),
         clocks: HashMap::new(),
         last_thread: 0,
         outcome: Outcome::default(),
     };
     for step in &log.steps {
-        if let Step::After { id, other } = *step {
-            replay.after.entry(id).or_default().push(other);
+        match *step {
+            Step::After { id, other } => replay.after.entry(id).or_default().push(other),
+            Step::Meet { id, other } => replay.meets.entry(id).or_default().push(other),
+            _ => {}
         }
+    }
+    let others: HashSet<TaskId> = replay.after.values().chain(replay.meets.values()).flatten().copied().collect();
+    if !others.is_empty() {
+        let ids = log.steps.iter().filter_map(|step| if let Step::Submit { id, .. } = step { Some(*id) } else { None });
+        replay.expected = ids.filter(|id| others.contains(id)).collect();
     }
     for step in &log.steps {
         replay.step(step);
@@ -114,7 +126,7 @@ pub fn batched(log: &Log, most: u32) -> Log {
     let moved = |id: TaskId| joined.get(&id).copied().unwrap_or(id);
     for step in &mut steps {
         match step {
-            Step::After { id, other } => (*id, *other) = (moved(*id), moved(*other)),
+            Step::After { id, other } | Step::Meet { id, other } => (*id, *other) = (moved(*id), moved(*other)),
             Step::Wait { id, .. } => *id = moved(*id),
             _ => {}
         }
@@ -149,6 +161,8 @@ struct Queued {
 struct Queue {
     queued: VecDeque<Queued>,
     is_running: bool,
+    /// The last task that came to the front and waited for nothing but those that it meets.
+    arrived: u64,
     /// The end of the last task, and the task.
     last: Option<(u64, TaskId)>,
 }
@@ -157,8 +171,13 @@ struct Replay {
     simulation: Simulation,
     streams: HashMap<u32, Queue>,
     after: HashMap<TaskId, Vec<TaskId>>,
-    /// Streams whose first task waits for this one.
+    meets: HashMap<TaskId, Vec<TaskId>>,
+    /// Tasks that others depend on, and that the log submits later.
+    expected: HashSet<TaskId>,
+    /// Streams whose first task waits for the end of a task of this one.
     waiting: HashMap<u32, Vec<u32>>,
+    /// Streams whose first task meets one of this stream that has not arrived.
+    meeting: HashMap<u32, Vec<u32>>,
     clocks: HashMap<u32, u64>,
     /// The thread that made the last submit.
     last_thread: u32,
@@ -180,7 +199,7 @@ impl Replay {
                 self.spend(thread, cost, HostTime::Call);
                 self.queue(Queued { id, work, thread, submitted: self.clocks[&thread] });
             }
-            Step::After { .. } => {}
+            Step::After { .. } | Step::Meet { .. } => {}
             Step::Blocking { thread, work, is_stall } => {
                 let now = self.enter(thread);
                 self.advance(now);
@@ -204,6 +223,11 @@ impl Replay {
                 self.spend(thread, cost, HostTime::Call);
                 self.advance(self.clocks[&thread]);
             }
+            Step::Call { thread, call } => {
+                self.enter(thread);
+                let cost = self.simulation.call(call);
+                self.spend(thread, cost, HostTime::Memory);
+            }
             Step::Phase { thread, name } => {
                 let at = self.enter(thread);
                 self.outcome.phases.push(PhaseStart { name, at });
@@ -212,6 +236,7 @@ impl Replay {
     }
 
     fn queue(&mut self, task: Queued) {
+        self.expected.remove(&task.id);
         self.advance(task.submitted);
         self.streams.entry(task.id.stream).or_default().queued.push_back(task);
         self.start_front(task.id.stream, task.submitted, Cause::Submit);
@@ -241,28 +266,54 @@ impl Replay {
     fn start_front(&mut self, stream: u32, now: u64, cause: Cause) {
         let Some(queue) = self.streams.get(&stream).filter(|queue| !queue.is_running) else { return };
         let Some(Queued { id, work, thread, submitted }) = queue.queued.front().copied() else { return };
-        if let Some(others) = self.after.get(&id) {
-            // A task that was never submitted cannot be waited for: its stream may have been cleared.
-            let open = others.iter().copied().find(|other| {
-                !self.has_ended(*other)
-                    && self.streams.get(&other.stream).is_some_and(|queue| {
-                        queue.is_running || queue.queued.iter().any(|queued| queued.id.sequence <= other.sequence)
-                    })
-            });
-            if let Some(other) = open.filter(|other| other.stream != stream) {
-                let waiting = self.waiting.entry(other.stream).or_default();
-                if !waiting.contains(&stream) {
-                    waiting.push(stream);
-                }
-                return;
-            }
+        if let Some(other) = self.open(&self.after, id, |other| self.has_ended(other)) {
+            note(&mut self.waiting, other.stream, stream);
+            return;
         }
         let (ready, cause) = if submitted >= now { (submitted, Cause::Submit) } else { (now, cause) };
+        self.arrive(id, self.simulation.start_of(&work, ready));
+        if let Some(other) = self.open(&self.meets, id, |other| self.has_arrived(other)) {
+            note(&mut self.meeting, other.stream, stream);
+            return;
+        }
         let run = self.simulation.begin(id, &work, ready, cause);
         self.outcome.tasks.push(TaskRun { id, thread, work, run });
         let queue = self.streams.entry(stream).or_default();
         queue.queued.pop_front();
         queue.is_running = true;
+    }
+
+    /// The first task that another one depends on, and for which that is not fulfilled.
+    fn open(
+        &self,
+        dependencies: &HashMap<TaskId, Vec<TaskId>>,
+        id: TaskId,
+        is_fulfilled: impl Fn(TaskId) -> bool,
+    ) -> Option<TaskId> {
+        // A task that was never submitted cannot be waited for: its stream may have been cleared.
+        let exists = |other: &TaskId| {
+            self.expected.contains(other)
+                || self.streams.get(&other.stream).is_some_and(|queue| {
+                    queue.is_running || queue.queued.iter().any(|queued| queued.id.sequence <= other.sequence)
+                })
+        };
+        let others = dependencies.get(&id)?.iter().copied();
+        others.filter(|other| other.stream != id.stream).find(|other| !is_fulfilled(*other) && exists(other))
+    }
+
+    fn has_arrived(&self, id: TaskId) -> bool {
+        self.streams.get(&id.stream).is_some_and(|queue| queue.arrived >= id.sequence)
+    }
+
+    /// A task has come to the front of its stream, at this time. Those that meet it may start.
+    fn arrive(&mut self, id: TaskId, at: u64) {
+        let queue = self.streams.entry(id.stream).or_default();
+        if queue.arrived < id.sequence {
+            queue.arrived = id.sequence;
+            for stream in self.meeting.remove(&id.stream).unwrap_or_default() {
+                self.start_front(stream, at, Cause::Task(id));
+            }
+        }
     }
 
     /// Ends all tasks that end until a time.
@@ -283,6 +334,14 @@ impl Replay {
             self.start_front(stream, end, Cause::Task(id));
         }
         true
+    }
+}
+
+/// Notes that a stream waits for another one.
+fn note(waiting: &mut HashMap<u32, Vec<u32>>, on: u32, stream: u32) {
+    let streams = waiting.entry(on).or_default();
+    if !streams.contains(&stream) {
+        streams.push(stream);
     }
 }
 

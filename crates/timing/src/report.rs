@@ -46,7 +46,8 @@ pub struct EngineLine {
 pub struct PathLine {
     pub what: String,
     pub ns: Range,
-    pub share: f64,
+    /// Part of the total time, from 0 to 1.
+    pub share: Range,
 }
 
 /// What joining copies to batches would change.
@@ -89,6 +90,15 @@ pub struct Report {
     pub unknown: Vec<String>,
     /// Names of kernels without a time.
     pub kernels_without_time: Vec<String>,
+}
+
+impl Report {
+    /// What another report saves: the differences of the totals, when the figures of both are at the same ends.
+    pub fn saved_by(&self, other: &Report) -> Range {
+        let (before, after) = (self.total_ns, other.total_ns);
+        let saved = [before.expected - after.expected, before.low - after.low, before.high - after.high];
+        Range::new(saved)
+    }
 }
 
 const BOUNDS: [Bound; 3] = [Bound::Expected, Bound::Fastest, Bound::Slowest];
@@ -166,6 +176,7 @@ fn figure_of(engine: Engine) -> FigureName {
         Engine::Inside(_) => FigureName::InsideDevice,
         Engine::Link(from, to) if from / 2 == to / 2 => FigureName::Peer,
         Engine::Link(..) => FigureName::FarPeer,
+        Engine::Host => FigureName::HostToHost,
         Engine::Compute(_) | Engine::None => FigureName::KernelStart,
     }
 }
@@ -173,11 +184,13 @@ fn figure_of(engine: Engine) -> FigureName {
 fn path(outcomes: &[Outcome; 3]) -> Vec<PathLine> {
     let paths: [BTreeMap<Segment, u64>; 3] =
         [0, 1, 2].map(|index| critical_path(&outcomes[index]).into_iter().collect());
-    let total = outcomes[0].total.max(1) as f64;
-    let line = |(segment, ns): (Segment, u64)| PathLine {
-        what: segment.to_string(),
-        ns: Range::new([0, 1, 2].map(|index| paths[index].get(&segment).copied().unwrap_or(0) as f64)),
-        share: ns as f64 / total,
+    let line = |(segment, _): (Segment, u64)| {
+        let ns = [0, 1, 2].map(|index| paths[index].get(&segment).copied().unwrap_or(0) as f64);
+        PathLine {
+            what: segment.to_string(),
+            ns: Range::new(ns),
+            share: Range::new([0, 1, 2].map(|index| ns[index] / outcomes[index].total.max(1) as f64)),
+        }
     };
     critical_path(&outcomes[0]).into_iter().map(line).collect()
 }

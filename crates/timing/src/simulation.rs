@@ -4,7 +4,7 @@
 //! An engine does one task at a time, in the order in which they become ready.
 
 use crate::costs::Costs;
-use crate::work::{Engine, Work};
+use crate::work::{Call, Engine, Work};
 use softacl_profiles::FigureName;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -68,6 +68,12 @@ impl Simulation {
     /// Host time of submitting a task. An unknown one takes no time, and is counted.
     pub fn submit_cost(&mut self, work: &Work) -> u64 {
         let cost = self.costs.submit(work);
+        self.count_unknown(cost)
+    }
+
+    /// Host time of a call about memory. An unknown one takes no time, and is counted.
+    pub fn call(&mut self, call: Call) -> u64 {
+        let cost = self.costs.call(call);
         self.count_unknown(cost)
     }
 

@@ -54,8 +54,9 @@ impl Work {
             Work::Copy { source: Place::Device(from), target: Place::Device(to), .. } => Engine::Link(from, to),
             Work::Copy { source: Place::Device(from), .. } => Engine::DeviceToHost(from),
             Work::Copy { target: Place::Device(to), .. } => Engine::HostToDevice(to),
+            Work::Copy { .. } => Engine::Host,
             Work::Kernel { device, .. } => Engine::Compute(device),
-            Work::Copy { .. } | Work::Event | Work::HostFunction { .. } | Work::Nothing => Engine::None,
+            Work::Event | Work::HostFunction { .. } | Work::Nothing => Engine::None,
         }
     }
 
@@ -68,6 +69,19 @@ impl Work {
     }
 }
 
+/// A call about memory. It takes host time only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    Malloc,
+    Free,
+    MallocHost,
+    FreeHost,
+    /// Registers this many pages of 4 KiB, and unregisters them later: the public figure is of both.
+    Register {
+        pages: u32,
+    },
+}
+
 /// A part of a device that does one thing at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Engine {
@@ -77,6 +91,8 @@ pub enum Engine {
     Inside(u32),
     /// Copies from one device to another.
     Link(u32, u32),
+    /// Copies inside the memory of the host.
+    Host,
     /// The cores: one kernel at a time.
     Compute(u32),
     /// No engine is needed.
@@ -96,6 +112,7 @@ impl fmt::Display for Engine {
             Engine::DeviceToHost(device) => write!(f, "D2H of device {device}"),
             Engine::Inside(device) => write!(f, "D2D of device {device}"),
             Engine::Link(from, to) => write!(f, "link {from} to {to}"),
+            Engine::Host => f.write_str("host memory"),
             Engine::Compute(device) => write!(f, "cores of device {device}"),
             Engine::None => f.write_str("no engine"),
         }

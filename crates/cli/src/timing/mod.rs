@@ -16,6 +16,9 @@ use std::process::Command;
 /// Batch sizes that a report considers if none are given.
 pub const BATCH_SIZES: [u32; 1] = [64];
 
+/// Why a program cannot run with both.
+pub const NO_SCHEDULE: &str = "--timing and --schedule exclude each other: the clock is a schedule";
+
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Timing options")]
 pub struct ClockOptions {
@@ -25,7 +28,7 @@ pub struct ClockOptions {
     /// Factor for the time that the program takes between calls [default: 0, which is reproducible]
     #[arg(long, value_name = "FACTOR")]
     host_scale: Option<f64>,
-    /// Use the figures in FILE, such as `softacl calibrate` writes, and not those of the chip
+    /// Use the figures in FILE, such as `softacl calibrate` writes, instead of those of the chip; others stay
     #[arg(long, value_name = "FILE")]
     figures: Option<PathBuf>,
 }
@@ -54,7 +57,7 @@ impl ClockOptions {
     pub fn chip(&self, soc: Option<&str>) -> Result<Chip> {
         let mut chip = profile(soc, None)?.chip.clone();
         if let Some(path) = &self.figures {
-            chip.timing = figures(path)?;
+            chip.timing.merge(&figures(path)?);
         }
         ensure!(
             !chip.timing.is_empty(),

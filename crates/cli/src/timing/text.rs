@@ -67,7 +67,7 @@ fn write(report: &Report, text: &mut String) -> std::fmt::Result {
     }
     writeln!(text, "\n  critical path")?;
     for line in report.critical_path.iter().take(PATH_LINES) {
-        writeln!(text, "  {:>5.1} %  {:<60} {}", 100.0 * line.share, line.what, time(line.ns))?;
+        writeln!(text, "  {:>16}  {:<60} {}", share(line.share), line.what, time(line.ns))?;
     }
     if let Some(sentence) = sentence(report) {
         writeln!(text, "\n  {sentence}")?;
@@ -85,7 +85,7 @@ fn write(report: &Report, text: &mut String) -> std::fmt::Result {
 /// What limits the program, and what batches would save.
 pub fn sentence(report: &Report) -> Option<String> {
     let first = report.critical_path.first()?;
-    let mut text = format!("{:.0} % of the time goes to {}", 100.0 * first.share, first.what);
+    let mut text = format!("{} of the time goes to {}", share(first.share), first.what);
     match report.batches.iter().max_by(|one, other| one.saves_ns.expected.total_cmp(&other.saves_ns.expected)) {
         Some(batch) if batch.saves_ns.expected <= 0.0 => text += "; batches would save nothing",
         Some(batch) => {

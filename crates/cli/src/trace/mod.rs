@@ -65,7 +65,7 @@ pub struct Arguments {
     #[arg(long)]
     schedule: Option<String>,
     /// Draw the timeline of a virtual clock with the published figures of the chip (docs/timing.md)
-    #[arg(long, conflicts_with = "schedule")]
+    #[arg(long)]
     timing: bool,
     #[command(flatten)]
     clock: ClockOptions,
@@ -134,6 +134,7 @@ fn run(arguments: &Arguments, reports: &Reports, directory: &TempDir) -> Result<
     }
     command.env("SOFTACL_TRACE", directory.path().join("%p.log")).env_remove("SOFTACL_CHECK");
     if arguments.timing {
+        ensure!(arguments.schedule.is_none(), timing::NO_SCHEDULE);
         arguments.clock.chip(arguments.machine.soc())?;
         arguments.clock.apply(&mut command, "1", directory.path())?;
     }

@@ -3,7 +3,7 @@
 //! Every thread has a separate time: that of the call it is in, or of the event it carries out. A call never starts
 //! before an event that has already happened, so what a thread does after another one is also later.
 //!
-//! `state` is locked for a moment and nothing else is locked under it. `is_stepping` is the turn: the thread that sets
+//! `state` is locked for a moment and nothing else is locked under it; `operations` is locked before it. `is_stepping` is the turn: the thread that sets
 //! it carries out events.
 
 use crate::keys::{StreamKey, StreamPoint};
@@ -13,10 +13,10 @@ use crate::task::{Control, Task, Waited};
 use softacl_memory::Memory;
 use softacl_profiles::FigureName;
 use softacl_sync::facade::{AtomicBool, AtomicU64, Mutex, Ordering, lock, thread_local};
-use softacl_timing::{Costs, Log, Place, Simulation, Step, TaskId, Work};
+use softacl_timing::{Call, Costs, Log, Place, Simulation, Step, TaskId, Work};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How long a kernel runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,6 +46,9 @@ pub(crate) struct VirtualClock {
     pub(super) timing: Timing,
     pub(super) state: Mutex<State>,
     pub(super) is_stepping: AtomicBool,
+    /// Held while an operation runs and until the waits that it ends are polled. The polling thread, which has no
+    /// virtual time, must not do that first.
+    pub(super) operations: Mutex<()>,
     next_thread: AtomicU64,
 }
 
@@ -55,14 +58,36 @@ pub(super) struct Queued {
     pub(super) sequence: u64,
     pub(super) submitted: u64,
     pub(super) work: Work,
+    /// The step of the log that submitted it.
+    pub(super) step: Option<usize>,
 }
 
 /// A stream whose front may start.
 #[derive(Clone, Copy)]
 pub(super) struct Ready {
     pub(super) stream: StreamKey,
-    /// The task whose end made it ready.
-    pub(super) by: Option<TaskId>,
+    /// What made it ready.
+    pub(super) by: Option<By>,
+}
+
+/// What a task did that made a stream ready.
+#[derive(Clone, Copy)]
+pub(super) enum By {
+    /// It ended.
+    End(TaskId),
+    /// It started: an operation gave another one what that waited for.
+    Start(TaskId),
+}
+
+/// A host function that runs.
+#[derive(Clone, Copy)]
+pub(super) struct Function {
+    /// Its virtual start.
+    pub(super) start: u64,
+    /// Its real start.
+    pub(super) began: Instant,
+    /// The step of the log that submitted it.
+    pub(super) step: Option<usize>,
 }
 
 pub(super) struct State {
@@ -72,10 +97,7 @@ pub(super) struct State {
     pub(super) ready: BTreeMap<(u64, u64), Ready>,
     /// Streams of the tasks that run.
     pub(super) running: HashMap<TaskId, StreamKey>,
-    /// Host functions that run, with their virtual and their real start.
-    pub(super) functions: HashMap<TaskId, (u64, Instant)>,
-    /// The task whose end is being carried out.
-    pub(super) ending: Option<TaskId>,
+    pub(super) functions: HashMap<TaskId, Function>,
     pub(super) log: Log,
     order: u64,
 }
@@ -91,6 +113,8 @@ struct ThreadTime {
     left: Option<Instant>,
     /// True if the next copy on this thread is one that pageable memory makes synchronous.
     is_stalling: bool,
+    /// What the thread carries out.
+    by: Option<By>,
 }
 
 thread_local! {
@@ -107,7 +131,6 @@ impl VirtualClock {
             ready: BTreeMap::new(),
             running: HashMap::new(),
             functions: HashMap::new(),
-            ending: None,
             log: Log { soc: soc.to_owned(), ..Log::default() },
             order: 0,
         };
@@ -116,6 +139,7 @@ impl VirtualClock {
             timing,
             state: Mutex::new(state),
             is_stepping: AtomicBool::new(false),
+            operations: Mutex::new(()),
             next_thread: AtomicU64::new(0),
         }
     }
@@ -136,6 +160,11 @@ impl VirtualClock {
         before
     }
 
+    /// Says what the calling thread carries out: streams that become ready depend on it.
+    pub(super) fn set_by(&self, by: Option<By>) {
+        TIME.set(Some(ThreadTime { by, ..self.thread_time() }));
+    }
+
     fn thread_time(&self) -> ThreadTime {
         TIME.with(Cell::get).filter(|time| time.clock == self.id).unwrap_or_else(|| ThreadTime {
             clock: self.id,
@@ -143,6 +172,7 @@ impl VirtualClock {
             thread: self.next_thread.fetch_add(1, Ordering::Relaxed) as u32,
             left: None,
             is_stalling: false,
+            by: None,
         })
     }
 
@@ -187,7 +217,8 @@ impl VirtualClock {
         let now = self.now();
         let mut state = lock(&self.state);
         state.order += 1;
-        let (order, by) = (state.order, state.ending);
+        let by = TIME.get().filter(|time| time.clock == self.id).and_then(|time| time.by);
+        let order = state.order;
         state.ready.insert((now, order), Ready { stream, by });
     }
 
@@ -206,13 +237,14 @@ impl VirtualClock {
             self.leave(now + cost);
             (thread, now + cost)
         };
+        let step = Some(state.log.steps.len());
         state.log.steps.push(Step::Submit { thread, id, work });
         if let Task::Control(Control::Wait(wait)) = task
             && let Waited::Point(after) = wait.after
         {
             state.log.steps.push(Step::After { id, other: task_id(after) });
         }
-        state.queued.entry(id.stream).or_default().push_back(Queued { sequence: id.sequence, submitted, work });
+        state.queued.entry(id.stream).or_default().push_back(Queued { sequence: id.sequence, submitted, work, step });
     }
 
     /// Charges a copy that the calling thread has made itself.
@@ -237,6 +269,26 @@ impl VirtualClock {
         drop(state);
         self.leave(now + cost);
         now + cost
+    }
+
+    /// Charges a call about memory.
+    pub(crate) fn called(&self, call: Call) {
+        let mut state = lock(&self.state);
+        let (thread, now) = self.enter(&mut state);
+        let cost = state.simulation.call(call);
+        state.log.steps.push(Step::Call { thread, call });
+        drop(state);
+        self.leave(now + cost);
+    }
+
+    /// Lets time pass on the calling thread.
+    pub(crate) fn pass(&self, time: Duration) {
+        let mut state = lock(&self.state);
+        let (thread, now) = self.enter(&mut state);
+        let ns = time.as_nanos() as u64;
+        state.log.steps.push(Step::Think { thread, ns });
+        drop(state);
+        self.leave(now + ns);
     }
 
     /// Begins a phase of the program.
@@ -318,6 +370,15 @@ impl VirtualClock {
         match self.timing.kernels.get(&*name).or_else(|| self.timing.kernels.get("*"))? {
             KernelTime::Measured(scale) => Some(*scale),
             KernelTime::Nanoseconds(_) => None,
+        }
+    }
+}
+
+impl State {
+    /// Corrects what a step of the log submitted, when it is known how long that took.
+    pub(super) fn correct(&mut self, step: Option<usize>, work: Work) {
+        if let Some(Step::Submit { work: logged, .. }) = step.and_then(|step| self.log.steps.get_mut(step)) {
+            *logged = work;
         }
     }
 }

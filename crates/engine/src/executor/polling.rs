@@ -127,7 +127,10 @@ impl ExternalWaits {
                         return;
                     }
                     let Some(machine) = weak.upgrade() else { return };
-                    let found = shared.poll(&machine);
+                    let found = {
+                        let _turn = machine.clock().map(|clock| lock(&clock.operations));
+                        shared.poll(&machine)
+                    };
                     drop(machine);
                     pause = if found { MIN_POLL_INTERVAL } else { MAX_POLL_INTERVAL.min(2 * pause) };
                     sleep_or_yield(pause);

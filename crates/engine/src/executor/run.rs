@@ -210,8 +210,10 @@ impl Machine {
 
     /// Finishes a task whose host function has returned, and lets the stream continue.
     pub(crate) fn finish_held(&self, key: StreamKey, sequence: u64) {
+        if self.function_returned(StreamPoint { stream: key, sequence }) {
+            return;
+        }
         self.streams.slot(key).is_held.store(false, Ordering::Release);
-        self.function_ended(StreamPoint { stream: key, sequence });
         self.finish(key, sequence);
         self.mark_stream_ready(key);
     }

@@ -7,7 +7,7 @@
 //! While a host function runs, no event is carried out: what it does takes real time, and must not depend on how long.
 
 use crate::executor::Executor;
-use crate::executor::clock::{Queued, Ready, VirtualClock, task_id};
+use crate::executor::clock::{By, Function, Queued, Ready, VirtualClock, task_id};
 use crate::executor::run::Claimed;
 use crate::executor::stepper::Stepper;
 use crate::keys::StreamPoint;
@@ -19,7 +19,7 @@ use softacl_memory::touch::{Mode, Touch};
 use softacl_profiles::FigureName;
 use softacl_sync::facade::{Ordering, lock};
 use softacl_timing::simulation::Cause;
-use softacl_timing::{Place, Step, TaskId, Work};
+use softacl_timing::{Call, Place, Step, TaskId, Work};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -81,6 +81,21 @@ impl Machine {
         }
     }
 
+    /// Charges a call about memory to the calling thread.
+    #[inline]
+    pub(crate) fn charge_call(&self, call: Call) {
+        if self.has_hooks() {
+            self.charge_call_hooked(call);
+        }
+    }
+
+    #[cold]
+    fn charge_call_hooked(&self, call: Call) {
+        if let Some(clock) = self.clock() {
+            clock.called(call);
+        }
+    }
+
     /// Charges a blocking access to the calling thread.
     #[cold]
     pub(crate) fn charge_access(&self, touches: &[Touch]) {
@@ -96,14 +111,21 @@ impl Machine {
         clock.copied(source, place(target), written);
     }
 
-    /// Ends a host function on the virtual clock.
-    pub(crate) fn function_ended(&self, point: StreamPoint) {
-        let Some(clock) = self.clock() else { return };
-        let ended = lock(&clock.state).functions.remove(&task_id(point));
-        if let Some((start, began)) = ended {
-            let took = began.elapsed().as_nanos() as f64 * clock.timing.host_scale;
-            clock.set_now(start + took as u64);
-        }
+    /// Takes over a host function that has returned. Returns `true` if the clock finishes its task, at its virtual end.
+    pub(crate) fn function_returned(&self, point: StreamPoint) -> bool {
+        let Executor::Stepped(stepper) = &self.executor else { return false };
+        let Some(clock) = &stepper.clock else { return false };
+        let id = task_id(point);
+        let mut state = lock(&clock.state);
+        let Some(Function { start, began, step }) = state.functions.remove(&id) else { return false };
+        let work = Work::HostFunction { ns: (began.elapsed().as_nanos() as f64 * clock.timing.host_scale) as u64 };
+        state.correct(step, work);
+        let end = state.simulation.begin(id, &work, start, Cause::Submit).end;
+        state.running.insert(id, point.stream);
+        drop(state);
+        clock.set_now(end);
+        stepper.changed();
+        true
     }
 }
 
@@ -240,7 +262,6 @@ impl VirtualClock {
             match is_end {
                 true => {
                     let (at, id) = state.simulation.next_end().expect("a task runs");
-                    state.ending = Some(id);
                     (at, Event::End(id))
                 }
                 false => {
@@ -254,10 +275,11 @@ impl VirtualClock {
             Event::Ready(ready) => self.begin(machine, at, ready),
             Event::End(id) => {
                 let stream = lock(&self.state).running.remove(&id);
+                self.set_by(Some(By::End(id)));
                 if let Some(stream) = stream {
                     machine.finish_held(stream, id.sequence);
                 }
-                lock(&self.state).ending = None;
+                self.set_by(None);
             }
         }
         self.set_now(before);
@@ -273,39 +295,28 @@ impl VirtualClock {
         drop(lane);
         let point = StreamPoint { stream: key, sequence };
         let id = task_id(point);
-        let Queued { submitted, work, .. } = self.take_queued(id);
-        let earliest = at.max(submitted);
-        let start = lock(&self.state).simulation.start_of(&work, earliest);
+        let queued = self.take_queued(id);
+        let earliest = at.max(queued.submitted);
+        let start = lock(&self.state).simulation.start_of(&queued.work, earliest);
         self.set_now(start);
-        if !matches!(task, Task::Control(Control::Resumed(_)))
+        if !matches!(task, Task::Control(Control::Resumed(_) | Control::Operation(_)))
             && let Some(observer) = machine.observer()
         {
             machine.emit_started(observer, point.into(), &task);
         }
-        let is_function = matches!(task, Task::Control(Control::Host(_)));
-        if is_function {
-            lock(&self.state).functions.insert(id, (start, Instant::now()));
-        }
-        let scale = self.measured_scale(&task);
-        let began = Instant::now();
-        let claimed = machine.run_task(key, stream, sequence, task);
-        let work = match (scale, work) {
-            (Some(scale), Work::Kernel { device, name, .. }) => {
-                let ns = (began.elapsed().as_nanos() as f64 * scale) as u64;
-                Work::Kernel { device, name, ns: Some(ns) }
-            }
-            _ => work,
-        };
+        let (claimed, work) = self.carry_out(machine, point, start, queued, task);
         let mut state = lock(&self.state);
-        if let Some(by) = ready.by.filter(|by| by.stream != id.stream) {
-            state.log.steps.push(Step::After { id, other: by });
+        match ready.by {
+            Some(By::End(other)) if other.stream != id.stream => state.log.steps.push(Step::After { id, other }),
+            Some(By::Start(other)) if other.stream != id.stream => state.log.steps.push(Step::Meet { id, other }),
+            _ => {}
         }
         match claimed {
             Claimed::Held => {}
             Claimed::Finished => {
                 state.functions.remove(&id);
                 let cause = match ready.by {
-                    Some(by) if at >= submitted => Cause::Task(by),
+                    Some(By::End(by) | By::Start(by)) if at >= queued.submitted => Cause::Task(by),
                     _ => Cause::Submit,
                 };
                 state.simulation.begin(id, &work, earliest, cause);
@@ -314,12 +325,50 @@ impl VirtualClock {
                 stream.is_held.store(true, Ordering::Release);
             }
             Claimed::Requeued => {
-                let queued = state.queued.entry(id.stream).or_default();
-                queued.push_front(Queued { sequence, submitted: start, work: Work::Nothing });
+                // It takes its time once, after its last step: until then it waits for others.
+                let rest = Queued { submitted: start, work, ..queued };
+                state.queued.entry(id.stream).or_default().push_front(rest);
                 drop(state);
                 machine.mark_stream_ready(key);
             }
         }
+    }
+
+    /// Runs a claimed task. Returns what happened to it, and its work with the time that is now known.
+    fn carry_out(
+        &self,
+        machine: &Machine,
+        point: StreamPoint,
+        start: u64,
+        queued: Queued,
+        task: Task,
+    ) -> (Claimed, Work) {
+        let id = task_id(point);
+        let stream = machine.streams.slot(point.stream);
+        let began = Instant::now();
+        let (scale, is_operation) = (self.measured_scale(&task), task.is_operation());
+        if matches!(task, Task::Control(Control::Host(_))) {
+            lock(&self.state).functions.insert(id, Function { start, began, step: queued.step });
+        }
+        let turn = is_operation.then(|| lock(&self.operations));
+        self.set_by(Some(By::Start(id)));
+        let claimed = machine.run_task(point.stream, stream, point.sequence, task);
+        let took = began.elapsed().as_nanos() as f64;
+        if is_operation {
+            // What it did may let an operation of another stream continue, which does not wait for the end of this one.
+            machine.poll_external_waits();
+        }
+        self.set_by(None);
+        drop(turn);
+        let work = match (scale, queued.work) {
+            (Some(scale), Work::Kernel { device, name, ns }) => {
+                let work = Work::Kernel { device, name, ns: Some(ns.unwrap_or(0) + (took * scale) as u64) };
+                lock(&self.state).correct(queued.step, work);
+                work
+            }
+            (_, work) => work,
+        };
+        (claimed, work)
     }
 
     /// Takes what is known about a submitted task. Tasks before it were dropped.
@@ -331,6 +380,6 @@ impl VirtualClock {
                 return queued;
             }
         }
-        Queued { sequence: id.sequence, submitted: 0, work: Work::Nothing }
+        Queued { sequence: id.sequence, submitted: 0, work: Work::Nothing, step: None }
     }
 }

@@ -242,6 +242,16 @@ impl Task {
         }
     }
 
+    /// True if the task is a kernel that runs in steps.
+    pub(crate) fn is_operation(&self) -> bool {
+        match self {
+            Task::Move(Move::Kernel(kernel)) => kernel.is_operation(),
+            Task::Control(Control::Operation(_)) => true,
+            Task::Control(Control::Node { node, .. }) => node.content().with_task(Task::is_operation),
+            _ => false,
+        }
+    }
+
     /// The run of a graph that the task is a step of.
     pub(crate) fn run(&self) -> Option<&Arc<GraphRun>> {
         match self {
