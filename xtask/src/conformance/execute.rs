@@ -183,7 +183,8 @@ impl ProgramRun<'_> {
 
 /// How many operations a report counts as not judged for a finding.
 fn count_unjudged(unjudged: &[serde_json::Value], id: &str) -> u64 {
-    let concerns = |entry: &&serde_json::Value| entry["findings"].as_array().is_some_and(|ids| ids.iter().any(|one| one == id));
+    let concerns =
+        |entry: &&serde_json::Value| entry["findings"].as_array().is_some_and(|ids| ids.iter().any(|one| one == id));
     unjudged.iter().filter(concerns).filter_map(|entry| entry["count"].as_u64()).sum()
 }
 
