@@ -386,7 +386,7 @@ impl Run {
         !progress.has_begun
             || self.communicator.failure().is_some()
             || self.can_move(&progress)
-            // A step has to see what a look found, however long ago that was: whoever asked then may have asked only.
+            // A step has to see what a look found, however long ago that was: the one that asked may have only asked.
             || self.is_hopeless.load(Ordering::Acquire)
             || (self.is_time_to_look() && self.look(&progress))
     }
