@@ -1,7 +1,8 @@
 // soc: Ascend910B
 // softacl-only
 // sanitize: none (forks)
-/* A forked child may use pinned memory; the checker cannot judge it, and the child must not fail. */
+// must-count: H1 H3
+/* A forked child may use pinned memory; the checker cannot judge it and counts it, and the child must not fail. */
 #include "../expect.h"
 #include "neighbor.h"
 

@@ -1,7 +1,9 @@
 // soc: Ascend910B
 // softacl-only
 // must-find: H1
-/* A record whose mutex is in the page of its data: the page cannot be protected, so the data is compared. */
+// must-count: H3
+/* A record whose mutex is in the page of its data: the page cannot be protected, so a source is compared, and a
+ * destination is counted. */
 #include "../expect.h"
 
 struct record {
@@ -31,6 +33,8 @@ int main(void)
     change(record, 2);
     EXPECT_OK(aclrtMemcpyAsync(device, size, record->data, size, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     change(record, 3); /* H1: the lock does not order the copy */
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_OK(aclrtMemcpyAsync(record->data, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     pthread_mutex_destroy(&record->lock);
     EXPECT_OK(aclrtFreeHost(record));

@@ -2,7 +2,9 @@
 // softacl-only
 // sanitize: none (the race is the subject)
 // must-find: H1
-/* The host changes managed memory while a copy reads it. What a task wrote before the copy is no change. */
+// must-count: H3
+/* The host changes managed memory while a copy reads it. What a task wrote before the copy is no change. The memory set
+ * cannot be judged as a destination, and is counted. */
 #include "../expect.h"
 
 #define SIZE 8192

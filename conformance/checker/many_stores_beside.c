@@ -1,7 +1,8 @@
 // soc: Ascend910B
 // softacl-only
 // must-find: H1 H3
-/* Many stores beside the bytes in flight do not hide later stores into them. */
+// must-count: H3
+/* Many stores beside the bytes in flight do not hide later stores into them. Where the checker gives up, it says so. */
 #include "../expect.h"
 #include "neighbor.h"
 

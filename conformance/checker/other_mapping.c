@@ -2,7 +2,9 @@
 // softacl-only
 // sanitize: none (a sanitizer has its own allocator)
 // must-find: H1
-/* Registered shared memory that is changed through its other mapping while a copy reads it. */
+// must-count: H3
+/* Registered shared memory that is changed through its other mapping while a copy reads it. A destination in it cannot be
+ * judged, and is counted. */
 #include "../expect.h"
 #include <sys/mman.h>
 
@@ -27,6 +29,9 @@ int main(void)
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, one, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     memset(other, 3, SIZE);
+    EXPECT_OK(aclrtMemcpyAsync(one, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_TRUE(other[99] == 1, "byte 99 is %d", other[99]);
     EXPECT_OK(aclrtHostUnregister(one));
     EXPECT_TRUE(munmap(one, SIZE) == 0 && munmap(other, SIZE) == 0 && close(file) == 0, "munmap");
     EXPECT_OK(aclrtFree(device));

@@ -86,7 +86,7 @@ enum { SOFTACL_PENDING = -1 };
 /**
  * The functions of an operation: a kernel that depends on others, such as the other ranks of a collective or the peer of
  * a transfer. It runs in steps, none of which waits. All functions may be called on any thread. Of this API they may call
- * only softaclHostView, and isReady, describe and end may call none.
+ * only softaclHostView, and isReady, describe, end and waitsInside may call none.
  */
 typedef struct softaclOperation {
     size_t size; /**< sizeof(softaclOperation) */
@@ -100,6 +100,10 @@ typedef struct softaclOperation {
     size_t (*describe)(void *run, char *text, size_t size);
     /** Ends a run, whether it is finished, failed, or was aborted. Called exactly once for every run. */
     void (*end)(void *run);
+    /** May be NULL, and absent: `size` is then offsetof(softaclOperation, waitsInside). Says who can continue a run that
+     *  waits: SOFTACL_PENDING if another process may; otherwise only this process can, and the result is the time limit of
+     *  the run in seconds, 0 for none. With it, the checker can prove that the program hangs. Called like isReady. */
+    int (*waitsInside)(void *run);
 } softaclOperation;
 
 /**

@@ -346,3 +346,51 @@ def test_timeline_asserts_overlap_and_stalls(tmp_path):
     )
     assert code == 0, output
     assert "2 passed" in output
+
+
+ALLOCATOR = """
+    import ctypes
+    import pytest
+    from softacl import annotate_alloc, annotate_free
+
+    SIZE = 4096
+
+    def use_block(acl, frees_first):
+        stream, ret = acl.rt.create_stream()
+        block, ret = acl.rt.malloc(SIZE, 0)
+        result, ret = acl.rt.malloc_host(SIZE)
+        annotate_alloc(block, SIZE, stream)
+        assert acl.rt.memset_async(block, SIZE, 7, SIZE, stream) == 0
+        if frees_first:
+            annotate_free(block, SIZE, stream)
+        assert acl.rt.memcpy_async(result, SIZE, block, SIZE, 2, stream) == 0
+        if not frees_first:
+            annotate_free(block, SIZE, stream)
+        assert acl.rt.synchronize_stream(stream) == 0
+        assert ctypes.string_at(result, SIZE) == bytes([7]) * SIZE
+        assert acl.rt.free(block) == acl.rt.free_host(result) == acl.rt.destroy_stream(stream) == 0
+
+    @pytest.mark.softacl(check=True)
+    def test_free_before_use(softacl):
+        use_block(softacl, frees_first=True)
+
+    @pytest.mark.softacl(check=True)
+    def test_free_after_use(softacl):
+        use_block(softacl, frees_first=False)
+
+    @pytest.mark.softacl(check=False)
+    def test_without_the_checker(softacl):
+        use_block(softacl, frees_first=True)
+"""
+
+
+def test_annotated_block_is_not_used_after_its_free(tmp_path):
+    file = tmp_path / "report.json"
+    code, output = run(tmp_path, ALLOCATOR, "--softacl-report", str(file))
+    assert code == 1, output
+    assert "2 passed" in output, output
+    findings = [
+        (finding["id"], [test.rsplit("::", 1)[-1] for test in finding["tests"]])
+        for finding in json.loads(file.read_text())["findings"]
+    ]
+    assert findings == [("L3", ["test_free_before_use"])], output

@@ -3,7 +3,8 @@
 //! The buggy program runs under `early`, where its result may be correct by chance, and under `late` with the checker,
 //! which must report exactly the findings of the case. The fixed program runs under `early`, `late` and random
 //! schedules with the checker, which must report nothing. `--explore` runs the fixed programs in every order, up to a low
-//! bound: none may fail. `--without-checker` verifies the output of the programs only.
+//! bound: none may fail. It also runs the buggy C programs whose race does not show under `early`: it must be found.
+//! `--without-checker` verifies the output of the programs only.
 
 mod case;
 mod execute;
@@ -20,7 +21,7 @@ use anyhow::{Result, ensure};
 use crate::conformance::{self, Sanitizer};
 use crate::parallel::in_parallel;
 use crate::{python, workspace};
-use case::{Case, Language, Twin};
+use case::{Case, Language, Twin, Verdict};
 use execute::{CaseRun, Paths};
 
 pub use case::FINDINGS;
@@ -29,6 +30,9 @@ pub use table::write as table;
 /// Programs with false positives under ThreadSanitizer: a host function writes what the main thread reads after a wait.
 /// The library orders the two, and it is not instrumented.
 const TSAN_UNSUPPORTED: [&str; 1] = ["s1-kernel"];
+
+/// Findings that depend on the order of tasks. An exploration must find them in a program that is right on `early`.
+const RACES: [&str; 3] = ["H1", "H3", "S1"];
 
 /// Selects the cases and how they run.
 #[derive(Debug, Clone)]
@@ -39,7 +43,7 @@ pub struct Options {
     pub checker: bool,
     /// Number of random schedules per fixed program.
     pub seeds: u32,
-    /// Run the fixed programs in every order instead, up to a low bound.
+    /// Run the fixed programs in every order instead, up to a low bound, and the buggy ones with a race.
     pub explore: bool,
     /// Run only the fixed C programs, built with a sanitizer that must report nothing.
     pub sanitizer: Option<Sanitizer>,
@@ -181,7 +185,15 @@ fn plan<'c>(case: &'c Case, options: &Options) -> Vec<CaseRun<'c>> {
     if options.explore {
         // Fault rules delay tasks in real time, and every order would take that time.
         let takes_time = case.env.contains_key("SOFTACL_FAULTS");
-        return if takes_time { Vec::new() } else { vec![run(Twin::Fixed, execute::EXPLORE, true)] };
+        if takes_time {
+            return Vec::new();
+        }
+        let is_race = case.findings.iter().any(|finding| RACES.contains(&finding.id()));
+        // Each order is a process, and an interpreter starts slowly.
+        let is_quick = case.language == Language::C && !case.hangs;
+        let hides = is_race && is_quick && case.early == Verdict::Right;
+        let buggy = hides.then(|| run(Twin::Buggy, execute::EXPLORE, true));
+        return buggy.into_iter().chain([run(Twin::Fixed, execute::EXPLORE, true)]).collect();
     }
     let mut runs = Vec::new();
     match (case.hangs, options.checker) {

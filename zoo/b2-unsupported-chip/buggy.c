@@ -3,7 +3,7 @@
  *
  * buggy.c calls the batch function, logs the code 207000 that it returns there, and continues
  * without the blocks.
- * fixed.c copies the blocks one by one on such chips.
+ * fixed.c copies the blocks one by one if the call fails.
  */
 #include "../zoo.h"
 

@@ -1,5 +1,5 @@
 /*
- * Uploads a block and downloads it again.
+ * Uploads a block and downloads it again. The download leaves the kind to the runtime.
  *
  * buggy.c declares the upload as a download. Between pinned and device memory the runtime silently
  * corrects the kind; with pageable memory it refuses the same call.
@@ -22,7 +22,7 @@ int main(void)
     fill(up, WORDS, 3);
 
     OK(aclrtMemcpyAsync(block, SIZE, up, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    OK(aclrtMemcpyAsync(down, SIZE, block, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    OK(aclrtMemcpyAsync(down, SIZE, block, SIZE, ACL_MEMCPY_DEFAULT, stream));
     OK(aclrtSynchronizeStream(stream));
 
     size_t wrong = wrong_words(down, WORDS, 3);

@@ -48,8 +48,10 @@ def main():
     check(acl.rt.stream_wait_event(compute, loaded))
     check(acl.rt.memcpy_async(work, SIZE, block, SIZE, D2D, compute))
     check(acl.rt.synchronize_stream(compute))
+    check(acl.rt.memcpy_async(block, SIZE, host, SIZE, H2D, load))  # the next block
     check(acl.rt.destroy_event(loaded))
 
+    check(acl.rt.synchronize_stream(load))
     back = ctypes.create_string_buffer(SIZE)
     check(acl.rt.memcpy(ctypes.addressof(back), SIZE, work, SIZE, D2H))
     wrong = SIZE - back.raw.count(b"\x06")

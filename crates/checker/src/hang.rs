@@ -64,6 +64,10 @@ fn remedy(wait: &StreamWait) -> String {
         Awaited::NextRecord { .. } | Awaited::GraphEvent { .. } => {
             "record the event (aclrtRecordEvent) on another stream, before or after the wait"
         }
+        Awaited::Operation { .. } => {
+            "let every rank call the same operators in the same order, on streams that can run: the other ranks are in \
+             this process, too"
+        }
         _ => "make what the stream waits for, on a stream that can run",
     }
     .to_owned()

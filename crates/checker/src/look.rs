@@ -8,8 +8,13 @@
 use crate::threads::{self, Activity, HOST_FUNCTION_THREAD, SystemThread};
 use crate::wait_graph::{Actor, EndsWith, WaitGraph};
 use softacl_engine::observer::{BlockedOn, StreamPosition};
-use softacl_engine::{Awaited, BlockedThread, Front, Machine, StreamState, WaitSnapshot};
+use softacl_engine::{Awaited, BlockedThread, Front, Helpers, Machine, StreamState, WaitSnapshot};
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A wait for other ranks that fails after a longer time than this counts as one that never ends. Chosen: above it is the
+/// time limit of collectives by default (1836 s), below it are limits that a program sets in order to go on.
+const MAX_AWAITED_LIMIT: Duration = Duration::from_secs(60);
 
 /// Who waits for whom, at one time.
 #[derive(Debug, Clone)]
@@ -126,13 +131,19 @@ impl Look {
             Awaited::Notify { is_shared: true, .. }
             | Awaited::Value { is_shared: true, .. }
             | Awaited::ForeignRecord { .. }
-            | Awaited::Operation { .. }
+            | Awaited::Operation { helpers: Helpers::Anyone, .. }
             // A fault rule, not the program, is the reason.
             | Awaited::Injected => EndsWith::Outside,
+            Awaited::Operation { helpers: Helpers::ThisProcess { limit: Some(limit) }, .. }
+                if *limit <= MAX_AWAITED_LIMIT =>
+            {
+                EndsWith::Itself
+            }
             Awaited::Time => EndsWith::Itself,
             Awaited::NextRecord { .. }
             | Awaited::GraphEvent { .. }
             | Awaited::GraphRun
+            | Awaited::Operation { .. }
             | Awaited::Notify { .. }
             | Awaited::Value { .. } => EndsWith::Anyone,
         };
@@ -146,7 +157,7 @@ impl Look {
             Front::Waits(wait) => matches!(
                 wait.on,
                 Awaited::ForeignRecord { .. }
-                    | Awaited::Operation { .. }
+                    | Awaited::Operation { helpers: Helpers::Anyone, .. }
                     | Awaited::Notify { is_shared: true, .. }
                     | Awaited::Value { is_shared: true, .. }
             ),

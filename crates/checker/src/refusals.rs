@@ -293,10 +293,11 @@ impl State {
             Advisory::EndedBeforeImport { what, process } => (
                 FindingId::I1,
                 format!(
-                    "the {what} of process {process} cannot be opened: its creator still runs, and has destroyed the \
-                     {what} before this process opened it, or the key is not one of this run"
+                    "the {what} of process {process} cannot be opened: its creator still runs, and has {} the \
+                     {what} before this process opened it, or the key is not one of this run",
+                    if *what == "memory" { "freed" } else { "destroyed" }
                 ),
-                format!("destroy the {what} after the other process has opened and used it"),
+                format!("end the {what} after the other process has opened and used it"),
             ),
             Advisory::Viewed { .. } => return,
         };

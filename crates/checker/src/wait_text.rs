@@ -6,7 +6,7 @@ use crate::system_call;
 use crate::threads::Activity;
 use crate::wait_graph::Actor;
 use softacl_engine::observer::{BlockedOn, StreamPosition};
-use softacl_engine::{Awaited, Front, StreamState, StreamWait, ValueCondition};
+use softacl_engine::{Awaited, Front, Helpers, StreamState, StreamWait, ValueCondition};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -118,7 +118,10 @@ impl Explanation<'_> {
             Awaited::ForeignRecord { name, record } => {
                 format!("record {record} of an event that process {} created", name.process)
             }
-            Awaited::Operation { text, .. } => text.clone(),
+            Awaited::Operation { text, helpers: Helpers::ThisProcess { limit: Some(limit) }, .. } => {
+                format!("others: {text}; it fails after {} s", limit.as_secs())
+            }
+            Awaited::Operation { text, .. } => format!("others: {text}"),
             Awaited::Time => "time to pass".to_owned(),
             Awaited::Injected => "nothing: a fault rule made it stuck".to_owned(),
         };

@@ -1,4 +1,5 @@
-//! `softacl check --gdb` with the real gdb. Skipped if gdb is not installed.
+//! `softacl check --gdb` with the real gdb. Skipped if gdb is not installed; with `SOFTACL_GDB=required`, a missing gdb is
+//! a failure.
 
 mod built;
 
@@ -9,6 +10,8 @@ use std::process::{Command, Stdio};
 /// Types commands at the prompt of gdb. Returns the exit code and the whole output, or `None` without gdb.
 fn debug(arguments: &[&str], program: &std::path::Path, mode: &str, typed: &str) -> Option<(Option<i32>, String)> {
     if Command::new("gdb").arg("--version").output().is_err() {
+        let is_required = std::env::var_os("SOFTACL_GDB").is_some_and(|value| value == "required");
+        assert!(!is_required, "SOFTACL_GDB=required, but gdb is not installed (apt-get install gdb)");
         eprintln!("skipped: gdb is not installed (apt-get install gdb)");
         return None;
     }

@@ -10,7 +10,7 @@ use ascendcl_sys::{
     ACL_MEM_P2P_HUGE, ACL_MEM_P2P_HUGE1G, ACL_MEM_P2P_NORMAL,
 };
 use softacl_errors::{Error, Result, fail};
-use softacl_memory::export::{self, ExportInfo, Purpose};
+use softacl_memory::export::{ExportInfo, Purpose};
 use softacl_memory::extent::{Extent, PAGE};
 use softacl_memory::physical::Physical;
 use softacl_memory::reservation::{GRANULE, MapRequest};
@@ -118,7 +118,7 @@ impl Caller<'_> {
         if profile.chip.peer.without_ipc.contains(&profile.soc) {
             return fail(Error::NoImport { soc: profile.soc.clone() });
         }
-        let found = export::open(key, Purpose::Range)?;
+        let found = self.machine.open_export(key, Purpose::Range)?;
         memory.exchange.mark_used();
         self.machine.begin_sharing();
         let MemoryLocation::Device(theirs) = found.offer.home else {

@@ -86,6 +86,7 @@ pub use {
     stream::{StreamOptions, StreamSettings, calls::LOWEST_PRIORITY},
     task::external_wait::ValueCondition,
     task::kernel::{KernelCode, OperationTable, Ranges as KernelRanges},
+    task::operation::Helpers,
     task::random::{Distribution, Parameter as RandomParameter, RandomElement},
     thread::start as start_thread,
     virtual_memory::{AccessGrant, PhysicalRequest},

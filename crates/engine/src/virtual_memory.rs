@@ -6,7 +6,7 @@ use crate::caller::Caller;
 use crate::machine::Machine;
 use crate::observer::{Advisory, SharedFile};
 use softacl_errors::{Error, MemoryPool, Result, fail};
-use softacl_memory::export::{self, ExportInfo, ExportKey, Purpose};
+use softacl_memory::export::{ExportInfo, ExportKey, Purpose};
 use softacl_memory::extent::Extent;
 use softacl_memory::physical::Physical;
 use softacl_memory::reservation::{GRANULE, MapRequest};
@@ -187,7 +187,7 @@ impl Caller<'_> {
     }
 
     fn open_physical(&self, key: ExportKey, device: u32) -> Result<usize> {
-        let found = export::open(key, Purpose::Handle)?;
+        let found = self.machine.open_export(key, Purpose::Handle)?;
         self.machine.memory.exchange.mark_used();
         self.machine.begin_sharing();
         let location = match found.offer.home {

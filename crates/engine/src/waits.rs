@@ -13,6 +13,7 @@ use crate::stream::Stream;
 use crate::task::external_wait::{ExternalWait, ValueCondition, WaitCondition};
 use crate::task::kind::TaskKind;
 use crate::task::moves::Move;
+use crate::task::operation::Helpers;
 use crate::task::{Control, Task, Waited};
 use softacl_memory::bytes;
 use softacl_memory::shared::SharedName;
@@ -86,8 +87,8 @@ pub enum Awaited {
     Value { address: usize, found: Option<u64>, wanted: u64, condition: ValueCondition, is_shared: bool },
     /// A record of another process, of an event that `name` identifies.
     ForeignRecord { name: SharedName, record: u64 },
-    /// Others, so that an operation can continue: `text` says which.
-    Operation { name: Arc<str>, text: String },
+    /// Others, so that an operation can continue: `text` says which, `helpers` where they are.
+    Operation { name: Arc<str>, text: String, helpers: Helpers },
     /// Time: a fault rule delays the stream, or a loop of a graph pauses.
     Time,
     /// Nothing: a fault rule made the task stuck.
@@ -223,7 +224,8 @@ impl Machine {
                 Awaited::Notify { id: self.notify_of(counter), value: counter.value(), is_shared: counter.is_shared() }
             }
             WaitCondition::Operation(run) => {
-                Awaited::Operation { name: Arc::clone(&run.kernel.name), text: run.description() }
+                let name = Arc::clone(&run.kernel.name);
+                Awaited::Operation { name, text: run.description(), helpers: run.helpers() }
             }
             WaitCondition::Delay | WaitCondition::Limit => Awaited::Time,
             WaitCondition::Never(_) => Awaited::Injected,

@@ -28,6 +28,7 @@ static OPERATION: Operation = Operation {
     is_ready: is_run_ready,
     describe: describe_run,
     end: end_run,
+    waits_inside,
 };
 
 /// Queues a plan on a stream, as a task that accesses the given ranges.
@@ -95,6 +96,15 @@ unsafe extern "C" fn describe_run(run: *mut c_void, text: *mut c_char, size: usi
     // SAFETY: the caller has `size` bytes for the text.
     unsafe { std::ptr::copy_nonoverlapping(description.as_ptr(), text.cast(), len) };
     len
+}
+
+unsafe extern "C" fn waits_inside(run: *mut c_void) -> c_int {
+    // SAFETY: as in `step_run`.
+    let run = unsafe { &*run.cast::<Run>() };
+    match catch_unwind(AssertUnwindSafe(|| run.waits_inside())) {
+        Ok(true) => run.limit().map_or(0, |limit| c_int::try_from(limit.as_secs()).unwrap_or(0)),
+        _ => PENDING,
+    }
 }
 
 unsafe extern "C" fn end_run(run: *mut c_void) {

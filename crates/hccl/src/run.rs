@@ -466,6 +466,18 @@ impl Run {
         self.plan.messages.iter().enumerate().filter(move |(at, _)| is_open(*at)).map(|(_, exchange)| exchange.peer)
     }
 
+    /// True if all ranks that the run waits for are of this process.
+    pub fn waits_inside(&self) -> bool {
+        let own = std::process::id();
+        let Ok(progress) = self.progress.try_lock() else { return false };
+        progress.has_begun && self.awaited(&progress).all(|peer| self.communicator.group.process(peer) == own)
+    }
+
+    /// How long the run waits for other ranks before it fails.
+    pub fn limit(&self) -> Option<Duration> {
+        self.communicator.config.exec_timeout
+    }
+
     fn check_time(&self, progress: &Progress) -> Result<(), RunFailure> {
         match self.communicator.config.exec_timeout {
             Some(limit) if self.began.elapsed() >= limit => Err(RunFailure {

@@ -27,6 +27,7 @@ pub struct Operation {
     pub is_ready: unsafe extern "C" fn(*mut c_void) -> c_int,
     pub describe: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
     pub end: unsafe extern "C" fn(*mut c_void),
+    pub waits_inside: unsafe extern "C" fn(*mut c_void) -> c_int,
 }
 
 pub type LaunchOperation = unsafe extern "C" fn(

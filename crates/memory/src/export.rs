@@ -91,6 +91,17 @@ impl ExportKey {
         Some(ExportKey { process: u32::from_str_radix(&text[..8], 16).ok()?, secret })
     }
 
+    /// The process that made the key.
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// True if another process that still runs made the key, as far as `/proc` shows, and exports nothing under it.
+    pub fn has_ended(&self) -> bool {
+        let is_running = || fs::metadata(format!("/proc/{}/fd", self.process)).is_ok();
+        !self.is_ours() && is_running() && find(*self).is_none()
+    }
+
     /// True if this process made the key.
     pub fn is_ours(&self) -> bool {
         self.process == std::process::id()

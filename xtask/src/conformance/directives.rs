@@ -55,6 +55,8 @@ pub struct Directives {
     pub expects: Vec<String>,
     /// Findings that the checker must prove on every schedule.
     pub must_find: Vec<String>,
+    /// Findings of which the checker must count on every schedule that it could not judge something.
+    pub must_count: Vec<String>,
     /// Libraries to link in addition to the runtime, without `lib` and `.so`.
     pub links: Vec<String>,
 }
@@ -115,6 +117,7 @@ pub fn parse(text: &str) -> Result<Directives> {
             "expects" => directives.expects = finding_ids(key, value)?,
             "links" => directives.links = value.split_whitespace().map(String::from).collect(),
             "must-find" => directives.must_find = finding_ids(key, value)?,
+            "must-count" => directives.must_count = finding_ids(key, value)?,
             "valgrind" if value.starts_with("none") => directives.no_valgrind = true,
             "sanitize" if value.starts_with("address") => directives.only_address_sanitizer = true,
             "sanitize" if value.starts_with("none") => directives.no_sanitizer = true,
@@ -156,7 +159,7 @@ mod tests {
     #[test]
     fn all_directives_are_parsed() {
         let text = "// soc: Ascend310B Ascend310P\n// form: RC CPU\n// env: A=1\n// env: B=x=y\n// schedules: all\n\
-                    // softacl-only\n// expects: M1 C2\n// must-find: H3\n// requires-feature: operators\n\
+                    // softacl-only\n// expects: M1 C2\n// must-find: H3\n// must-count: H1\n// requires-feature: operators\n\
                     // sanitize: none (crashes)\nint x;\n// soc: nonsense\n";
         let directives = parse(text).unwrap();
         assert_eq!(directives.socs, ["Ascend310B", "Ascend310P"]);
@@ -166,6 +169,7 @@ mod tests {
         assert!(directives.softacl_only && directives.no_sanitizer);
         assert_eq!(directives.expects, ["M1", "C2"]);
         assert_eq!(directives.must_find, ["H3"]);
+        assert_eq!(directives.must_count, ["H1"]);
         assert_eq!(directives.requires_feature.as_deref(), Some("operators"));
     }
 

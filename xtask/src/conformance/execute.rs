@@ -125,9 +125,11 @@ impl ProgramRun<'_> {
         Ok(RunOutcome::Failed { reason, output: text, repeat })
     }
 
-    /// Compares the proven findings with the directives. Returns what is undeclared or missing.
+    /// Compares the proven findings and the counts of what was not judged with the directives. Returns what is undeclared
+    /// or missing.
     fn check_findings(&self, directory: &Path) -> Result<Option<String>> {
-        let (mut undeclared, mut missed) = (Vec::new(), self.program.directives.must_find.clone());
+        let Directives { expects, must_find, must_count, .. } = &self.program.directives;
+        let (mut undeclared, mut missed, mut uncounted) = (Vec::new(), must_find.clone(), must_count.clone());
         for report in entries(directory)? {
             let text = fs::read_to_string(&report).with_context(|| format!("reading {}", report.display()))?;
             // The process ended without running exit handlers.
@@ -139,14 +141,18 @@ impl ProgramRun<'_> {
             for finding in findings.iter().filter(|finding| finding["severity"] == "PROVEN") {
                 let id = finding["id"].as_str().context("a finding has no id")?;
                 missed.retain(|expected| expected != id);
-                let Directives { expects, must_find, .. } = &self.program.directives;
                 if !expects.iter().chain(must_find).any(|declared| declared == id) {
                     undeclared.push(format!("{id}: {}", finding["message"].as_str().unwrap_or_default()));
                 }
             }
+            let unjudged = report["unjudged"].as_array().context("a report has no list of what was not judged")?;
+            uncounted.retain(|id| count_unjudged(unjudged, id) == 0);
         }
         if !missed.is_empty() {
             return Ok(Some(format!("must-find, but not proven: {}", missed.join(" "))));
+        }
+        if !uncounted.is_empty() {
+            return Ok(Some(format!("must-count, but nothing is counted as not judged: {}", uncounted.join(" "))));
         }
         Ok((!undeclared.is_empty())
             .then(|| format!("proven, but not declared with `expects`:\n    {}", undeclared.join("\n    "))))
@@ -173,6 +179,13 @@ impl ProgramRun<'_> {
         }
         variables
     }
+}
+
+/// How many operations a report counts as not judged for a finding.
+fn count_unjudged(unjudged: &[serde_json::Value], id: &str) -> u64 {
+    let concerns =
+        |entry: &&serde_json::Value| entry["findings"].as_array().is_some_and(|ids| ids.iter().any(|one| one == id));
+    unjudged.iter().filter(concerns).filter_map(|entry| entry["count"].as_u64()).sum()
 }
 
 /// Environment variables of the sanitizer runtimes.
@@ -308,4 +321,19 @@ fn repeat_line(variables: &[(String, OsString)], command: &Command) -> String {
         variables.iter().map(|(name, value)| format!("{name}={}", quoted(&value.to_string_lossy()))).collect();
     words.push(command_line(command));
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_one_finding_are_added() {
+        let list = serde_json::json!([
+            { "findings": ["H1", "H3"], "what": "copy", "count": 3, "reason": "one" },
+            { "findings": ["H3"], "what": "page", "count": 4, "reason": "another" },
+        ]);
+        let list = list.as_array().unwrap();
+        assert_eq!(["H1", "H3", "S1"].map(|id| count_unjudged(list, id)), [3, 7, 0]);
+    }
 }

@@ -4,10 +4,11 @@ use crate::argument::{Argument, InPtr, Raw, TextPtr};
 use crate::entry;
 use crate::kernel::{KernelRange, KernelRelease, read_ranges, shared_name};
 use ascendcl_sys::{Function, aclError, aclrtStream, rows};
-use softacl_engine::{Error, KernelCode, KernelRequest, OperationTable, Result, fail, segv};
+use softacl_engine::segv::{self, FaultGuard};
+use softacl_engine::{Error, KernelCode, KernelRequest, OperationTable, Result, fail};
 use std::ffi::{c_char, c_void};
 
-/// `softaclOperation` in the header.
+/// `softaclOperation` in the header, without the functions that may be absent.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
@@ -19,24 +20,37 @@ pub struct Operation {
     pub end: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-impl Operation {
-    fn table(&self) -> Result<OperationTable> {
-        if self.size != size_of::<Operation>() {
-            return fail(Error::Argument(format!(
-                "operation has size {}, but softaclOperation has {}",
-                self.size,
-                size_of::<Operation>()
-            )));
-        }
-        let absent = |name| Box::new(Error::Null(name));
-        Ok(OperationTable {
-            begin: self.begin.ok_or_else(|| absent("operation->begin"))?,
-            step: self.step.ok_or_else(|| absent("operation->step"))?,
-            is_ready: self.is_ready.ok_or_else(|| absent("operation->isReady"))?,
-            describe: self.describe.ok_or_else(|| absent("operation->describe"))?,
-            end: self.end.ok_or_else(|| absent("operation->end"))?,
-        })
-    }
+/// The whole `softaclOperation`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct WholeOperation {
+    required: Operation,
+    waits_inside: Option<unsafe extern "C" fn(*mut c_void) -> i32>,
+}
+
+/// Reads the table of an operation. Programs that were built with an older header pass a shorter structure.
+fn table(operation: InPtr<Operation>, guard: &FaultGuard) -> Result<OperationTable> {
+    let required = operation.array(1, guard)?[0];
+    let waits_inside = if required.size == size_of::<Operation>() {
+        None
+    } else if required.size == size_of::<WholeOperation>() {
+        operation.cast::<WholeOperation>().array(1, guard)?[0].waits_inside
+    } else {
+        return fail(Error::Argument(format!(
+            "operation has size {}, but softaclOperation has {}",
+            required.size,
+            size_of::<WholeOperation>()
+        )));
+    };
+    let absent = |name| Box::new(Error::Null(name));
+    Ok(OperationTable {
+        begin: required.begin.ok_or_else(|| absent("operation->begin"))?,
+        step: required.step.ok_or_else(|| absent("operation->step"))?,
+        is_ready: required.is_ready.ok_or_else(|| absent("operation->isReady"))?,
+        describe: required.describe.ok_or_else(|| absent("operation->describe"))?,
+        end: required.end.ok_or_else(|| absent("operation->end"))?,
+        waits_inside,
+    })
 }
 
 /// The argument of an operation, released when this value is dropped.
@@ -79,7 +93,7 @@ pub unsafe extern "C" fn softaclLaunchOperation(
             };
             let guard = segv::enter_often();
             let Some(operation) = operation else { return fail(Error::Null("operation")) };
-            let table = operation.array(1, &guard)?[0].table()?;
+            let table = table(operation, &guard)?;
             let (ranges, name) = (read_ranges(ranges, count, &guard)?, shared_name(name, &guard)?);
             let argument = std::mem::ManuallyDrop::new(argument);
             // SAFETY: the header says how these functions are called, and that the argument is then released once.

@@ -9,6 +9,7 @@ use crate::task::kind::TaskKind;
 use crate::task::moves::Move;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::Result;
+use softacl_memory::export::{self, ExportKey, OpenedExport, Purpose};
 use softacl_memory::shared::SharedName;
 use softacl_memory::touch::Touch;
 
@@ -165,6 +166,15 @@ impl Machine {
         if name.is_creator_running() {
             self.advise(|| Advisory::EndedBeforeImport { what, process });
         }
+    }
+
+    /// Opens exported memory of another process. Emits that it ended before, if its exporter still runs.
+    pub(crate) fn open_export(&self, key: ExportKey, purpose: Purpose) -> Result<OpenedExport> {
+        export::open(key, purpose).inspect_err(|_| {
+            if self.observer().is_some() && key.has_ended() {
+                self.advise(|| Advisory::EndedBeforeImport { what: "memory", process: key.process() });
+            }
+        })
     }
 
     /// Emits an advisory.

@@ -156,7 +156,7 @@ pub enum Advisory {
     /// Something shared ends although other processes use it: they have the memory open, have waits for the event
     /// queued, or records of the notify.
     SharedInUse { what: &'static str, processes: Vec<u32> },
-    /// An event or notify ended before this process opened it. Its creator, `process`, still runs.
+    /// An event, a notify or exported memory ended before this process opened it. Its creator, `process`, still runs.
     EndedBeforeImport { what: &'static str, process: u32 },
     /// Device memory may be written by something that no callback reports: host code, another process.
     Viewed { address: usize, len: usize },

@@ -34,6 +34,9 @@ pub struct OperationTable {
     pub describe: unsafe extern "C" fn(run: *mut c_void, text: *mut c_char, size: usize) -> usize,
     /// Ends a run, finished or not. Called once.
     pub end: unsafe extern "C" fn(run: *mut c_void),
+    /// Returns `PENDING` if another process may continue a run that waits. Otherwise only this process can, and the
+    /// result is the time limit of the run in seconds, 0 for none. `None` is an operation that does not know.
+    pub waits_inside: Option<unsafe extern "C" fn(run: *mut c_void) -> i32>,
 }
 
 /// The code of a kernel: a function, and its argument, which is released when this value is dropped.

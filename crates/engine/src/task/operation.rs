@@ -11,9 +11,19 @@ use softacl_errors::{Error, Result, fail};
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Maximum length of a description, in bytes.
 const MAX_DESCRIPTION: usize = 1024;
+
+/// Who can continue an operation that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Helpers {
+    /// Only streams and threads of this process. The operation fails after `limit`.
+    ThisProcess { limit: Option<Duration> },
+    /// Perhaps also other processes.
+    Anyone,
+}
 
 /// A run of an operation. Dropping it ends the run.
 pub(crate) struct OperationRun {
@@ -51,6 +61,17 @@ impl OperationRun {
     pub(crate) fn is_ready(&self) -> bool {
         // SAFETY: the promise of `in_steps`.
         unsafe { (self.table.is_ready)(self.state) != 0 }
+    }
+
+    /// Who can continue the run while it waits.
+    pub(crate) fn helpers(&self) -> Helpers {
+        // SAFETY: the promise of `in_steps`.
+        match self.table.waits_inside.map(|waits_inside| unsafe { waits_inside(self.state) }) {
+            Some(limit) if limit >= 0 => {
+                Helpers::ThisProcess { limit: (limit > 0).then(|| Duration::from_secs(limit.unsigned_abs().into())) }
+            }
+            _ => Helpers::Anyone,
+        }
     }
 
     /// What the run waits for, or why it failed.
