@@ -42,7 +42,11 @@ static size_t scale_ranges(const softaclLaunch *launch, softaclRange *ranges, si
 }
 
 static const uint32_t scale_sizes[] = {8, 4, 4, 8};
-static const softaclKernel kernels[] = {{"scale", 77, scale_run, scale_ranges, scale_sizes, 4}};
+static const softaclKernel kernels[] = {
+    {"scale", 77, scale_run, scale_ranges, scale_sizes, 4},
+    /* A kernel is also found by the address of an exported function of its name, its stub. Any function will do. */
+    {"getenv", 79, scale_run, scale_ranges, scale_sizes, 4},
+};
 
 static uint32_t expected[CELLS];
 
@@ -154,6 +158,37 @@ static void with_array(aclrtFuncHandle function, aclrtStream stream, uint32_t *d
     EXPECT_FAILS(aclrtFunctionGetParamInfo(function, 4, &offset, &size));
 }
 
+/* Other ways to a function: a binary in two steps, a kernel of the CPU by name, and the symbol of a stub. */
+static void with_other_handles(aclrtStream stream, uint32_t *device)
+{
+    static const char code[] = "machine code";
+    struct arguments a = {device, CELLS, 19, NULL};
+    aclrtFuncHandle function = NULL;
+    aclrtBinHandle loaded = NULL;
+    aclrtBinary binary = aclrtCreateBinary(code, sizeof code);
+    REQUIRE_TRUE(binary != NULL, "no binary");
+    EXPECT_TRUE(aclrtCreateBinary(NULL, 8) == NULL && aclrtCreateBinary(code, 0) == NULL, "a binary without data");
+    EXPECT_OK(aclrtBinaryLoad(binary, &loaded));
+    EXPECT_OK(aclrtDestroyBinary(binary));
+    EXPECT_FAILS(aclrtBinaryLoad(binary, &loaded));
+
+    EXPECT_OK(aclrtBinaryGetFunction(loaded, "scale", &function));
+    EXPECT_OK(aclrtLaunchKernelWithHostArgs(function, BLOCKS, stream, NULL, &a, sizeof a, NULL, 0));
+    expect_cells(stream, device, 19, NULL, "binary in two steps");
+    EXPECT_OK(aclrtRegisterCpuFunc(loaded, "RunCpuKernel", "scale", &function));
+    EXPECT_OK(aclrtLaunchKernelWithHostArgs(function, BLOCKS, stream, NULL, &a, sizeof a, NULL, 0));
+    expect_cells(stream, device, 19, NULL, "function of a CPU kernel");
+    EXPECT_CODE(aclrtRegisterCpuFunc(loaded, "RunCpuKernel", "absent", &function), 207000);
+    EXPECT_OK(aclrtBinaryUnLoad(loaded));
+    EXPECT_FAILS(aclrtRegisterCpuFunc(loaded, "RunCpuKernel", "scale", &function));
+
+    EXPECT_OK(aclrtGetFuncBySymbol((const void *)getenv, &function));
+    EXPECT_OK(aclrtLaunchKernelWithHostArgs(function, BLOCKS, stream, NULL, &a, sizeof a, NULL, 0));
+    expect_cells(stream, device, 19, NULL, "function of a symbol");
+    EXPECT_FAILS(aclrtGetFuncBySymbol(code, &function)); /* not exported */
+    EXPECT_CODE(aclrtGetFuncBySymbol((const void *)getpid, &function), 207000);
+}
+
 int main(void)
 {
     static const char code[] = "machine code";
@@ -171,7 +206,7 @@ int main(void)
     const char *message = aclGetRecentErrMsg();
     EXPECT_TRUE(message != NULL && strstr(message, "kernel scale has no CPU version") != NULL, "%s",
                 message == NULL ? "no message" : message);
-    REQUIRE_OK(softaclRegisterKernels(kernels, 1));
+    REQUIRE_OK(softaclRegisterKernels(kernels, 2));
     REQUIRE_OK(aclrtBinaryGetFunction(binary, "scale", &function));
     EXPECT_OK(aclrtBinaryGetFunctionByEntry(binary, 77, &again));
     EXPECT_CODE(aclrtBinaryGetFunctionByEntry(binary, 78, &again), 207000);
@@ -185,6 +220,7 @@ int main(void)
     with_host_arguments(function, stream, device);
     with_argument_list(function, stream, device);
     with_array(function, stream, device);
+    with_other_handles(stream, device);
     EXPECT_FAILS(aclrtLaunchKernelWithHostArgs(binary, 1, stream, NULL, name, 8, NULL, 0));
     EXPECT_OK(aclrtBinaryUnLoad(binary));
     EXPECT_FAILS(aclrtBinaryUnLoad(binary));
