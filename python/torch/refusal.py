@@ -21,6 +21,13 @@ for name, call in {
 assert x.cpu().tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
 print(f"{len(refused)} operators refused")
 
+try:
+    torch_npu.profiler.profile()
+except NotImplementedError as error:
+    assert "softacl trace" in str(error), error
+else:
+    raise SystemExit("the profiler was not refused")
+
 for module, version in ((torch, "2.11.0+cpu"), (torch_npu, "2.9.0.post1")):
     supported = module.__version__
     module.__version__ = version
