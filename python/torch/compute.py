@@ -44,6 +44,8 @@ def test_basic_operators_match_the_cpu():
         lambda a, b: (a > 0) & (b > 0),
         lambda a, b: torch.arange(5, device=a.device) * 2,
         lambda a, b: torch.einsum("ij,kj->ik", a, b),
+        lambda a, b: a.to(torch.complex64) * (1 + 2j),
+        lambda a, b: torch.complex(a, b).to(torch.float32),
     ):
         assert_close(operator(x.npu(), y.npu()), operator(x, y))
 
