@@ -311,7 +311,7 @@ def quantized_rows(x):
 
 
 def assert_quantized(found, scale, expected):
-    """Compares values of int8 with those before rounding; a sum in another order may round to a neighbour."""
+    """Compares values of int8 with those before rounding; a sum in another order may round to the next number."""
     rows, scales = quantized_rows(expected)
     assert found.dtype == torch.int8 and (found.cpu() - rows).abs().max() <= 1, (found, rows)
     assert_close(scale, scales)

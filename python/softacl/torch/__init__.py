@@ -76,7 +76,7 @@ def operators(kind: str) -> List[str]:
 
 
 def _refuse_profiler() -> None:
-    """Makes the profiler of torch_npu raise. It would log an error of its own and write a profile without tasks."""
+    """Makes the profiler of torch_npu raise. It would log another error and write a profile without tasks."""
     import torch_npu
 
     def refuse(*_arguments: Any, **_named: Any) -> None:

@@ -180,7 +180,7 @@ torch::CppFunction functor(c10::SafeKernelFunction kernel) {
     return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(std::move(kernel)));
 }
 
-// The key whose kernel differentiates an operator. On the CPU, torch_npu registers kernels of its own for operators that
+// The key whose kernel differentiates an operator. On the CPU, torch_npu registers kernels for operators that
 // are composed of others (`true_divide`), so that their gradient is lost there. A backend without kernels keeps it.
 c10::DispatchKey autograd_key(const c10::OperatorHandle &op) {
     const bool is_composed = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
