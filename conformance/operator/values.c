@@ -1,7 +1,7 @@
 // soc: all
 // softacl-only
 // schedules: all
-/* Operators that fill a tensor with one value, concatenate tensors, or copy a tensor unchanged. */
+/* Operators that fill a tensor with one value, pad, concatenate, or copy a tensor unchanged. */
 #include "call.h"
 
 #define ROWS 4
@@ -40,6 +40,43 @@ static int concatenated(int i)
     return column < 30 ? row * 30 + column : ROWS * 30 + row * 40 + column - 30;
 }
 
+/* Expected result of padding 2 rows of 60 columns with 8: a row above and below, 3 columns before and 7 after. */
+static int padded(int i)
+{
+    int row = i / COLUMNS - 1, column = i % COLUMNS - 3;
+    return row >= 0 && row < 2 && column >= 0 && column < 60 ? row * 60 + column : 8;
+}
+
+/* Pads the elements at the start of the device memory, which hold their index. */
+static void pad(size_t cells)
+{
+    int64_t paddings[] = {1, 1, 3, 7};
+    int16_t value = 8;
+    const char *modes[] = {"constant", "reflect"};
+    for (int i = 0; i < 2; i++) {
+        aclopAttr *attr = aclopCreateAttr();
+        EXPECT_OK(aclopSetAttrString(attr, "mode", modes[i]));
+        EXPECT_OK(aclopSetAttrBool(attr, "paddings_contiguous", 1));
+        Tensor inputs[] = {tensor_at(0, 2, 60), host_int64_tensor(4, paddings), tensor(ACL_INT16, 0, NULL, &value, sizeof value)};
+        EXPECT_OK(aclSetTensorPlaceMent(inputs[2].desc, ACL_MEMTYPE_HOST));
+        aclError code = call_operator("PadV3", 3, inputs, tensor_at(cells, ROWS, COLUMNS), attr, stream);
+        EXPECT_TRUE((code == ACL_SUCCESS) == (i == 0), "mode %s: %d", modes[i], code);
+        aclopDestroyAttr(attr);
+    }
+    expect_elements(cells, (int)cells, padded);
+    /* A value in device memory is read when the task runs. Element 8 holds 8. */
+    int64_t single[] = {1};
+    Tensor on_device[] = {tensor_at(0, 2, 60), host_int64_tensor(4, paddings), tensor(ACL_INT16, 1, single, device + 16, 2)};
+    EXPECT_OK(aclrtMemsetAsync(device + cells * 2, cells * 2, 0, cells * 2, stream));
+    EXPECT_OK(aclSetTensorPlaceMent(on_device[2].desc, ACL_MEMTYPE_DEVICE));
+    EXPECT_OK(call_operator("PadV3", 3, on_device, tensor_at(cells, ROWS, COLUMNS), NULL, stream));
+    expect_elements(cells, (int)cells, padded);
+    paddings[0] = 0; /* three rows do not fill four */
+    Tensor wrong[] = {tensor_at(0, 2, 60), host_int64_tensor(4, paddings), tensor(ACL_INT16, 0, NULL, &value, sizeof value)};
+    EXPECT_OK(aclSetTensorPlaceMent(wrong[2].desc, ACL_MEMTYPE_HOST));
+    EXPECT_FAILS(call_operator("PadV3", 3, wrong, tensor_at(cells, ROWS, COLUMNS), NULL, stream));
+}
+
 int main(void)
 {
     const size_t cells = ROWS * COLUMNS;
@@ -71,6 +108,8 @@ int main(void)
     Tensor whole = tensor_at(0, ROWS, COLUMNS);
     EXPECT_OK(call_operator("TensorMove", 1, &whole, tensor_at(cells, ROWS, COLUMNS), NULL, stream));
     expect_elements(cells, (int)cells, index_value);
+
+    pad(cells);
 
     aclopAttr *attr = aclopCreateAttr();
     EXPECT_OK(aclopSetAttrInt(attr, "concat_dim", 1));

@@ -5,12 +5,15 @@ the CPU. The kernels are in python/softacl/torch.
 """
 
 import os
+import subprocess
 import sys
 import time
 
 import torch
 import torch.nn as nn
 import torch_npu  # noqa: F401  (registers the device "npu")
+
+import softacl.torch
 
 
 def assert_close(found, expected, tolerance=1e-5):
@@ -41,6 +44,8 @@ def test_basic_operators_match_the_cpu():
         lambda a, b: (a > 0) & (b > 0),
         lambda a, b: torch.arange(5, device=a.device) * 2,
         lambda a, b: torch.einsum("ij,kj->ik", a, b),
+        lambda a, b: a.to(torch.complex64) * (1 + 2j),
+        lambda a, b: torch.complex(a, b).to(torch.float32),
     ):
         assert_close(operator(x.npu(), y.npu()), operator(x, y))
 
@@ -75,6 +80,19 @@ def test_indexing_matches_the_cpu():
     assert_close(device.unique(), x.unique())
 
 
+def test_a_failed_task_fails_its_stream_by_name():
+    script = (
+        "import torch, torch_npu\n"
+        "table, index = torch.zeros(4, 2).npu(), torch.tensor([9]).npu()\n"
+        "torch.nn.functional.embedding(index, table)\n"
+        "torch.npu.synchronize()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
+    assert ended.returncode == 1, ended
+    assert "softacl: aten::index_select failed on the device: index out of range" in ended.stderr, ended.stderr
+    assert "RuntimeError" in ended.stderr and "507015" in ended.stderr, ended.stderr
+
+
 def test_values_reach_the_host():
     x = torch.arange(8.0).npu()
     assert "npu:0" in str(x) and "7." in str(x)
@@ -94,6 +112,39 @@ def test_gradients_match_the_cpu():
 
     for found, expected in zip(gradients("npu"), gradients("cpu")):
         assert_close(found, expected)
+
+
+def test_gradients_of_composed_operators_match_the_cpu():
+    def gradient(device, operator):
+        x = random_tensor(5, 6).to(device).requires_grad_()
+        operator(x).square().sum().backward()
+        return x.grad
+
+    def covariance(x):
+        centered = x - x.mean(1, keepdim=True)
+        return centered @ centered.t() / 5
+
+    def correlation(x):
+        deviation = covariance(x).diag().sqrt()
+        return covariance(x) / deviation / deviation[:, None]
+
+    # Other formulas, because torch_npu replaces `true_divide` on the CPU as well, where its gradient is lost.
+    for operator, expected in (
+        (lambda x: torch.true_divide(x, 3), lambda x: x / 3),
+        (lambda x: torch.true_divide(2, x), lambda x: 2 / x),
+        (lambda x: (x * 1).true_divide_(x.exp()), lambda x: x / x.exp()),
+        (torch.cov, covariance),
+        (torch.corrcoef, correlation),
+    ):
+        assert_close(gradient("npu", operator), gradient("cpu", expected))
+
+
+def test_no_operator_loses_its_gradient():
+    keys = ("AutogradCPU", "AutogradXLA", "AutogradPrivateUse1")
+    for name in softacl.torch.operators("computed") + softacl.torch.operators("composed"):
+        table = dict(line.split(": ", 1) for line in torch._C._dispatch_dump_table(name).splitlines() if ": " in line)
+        here, other, device = ("backend fallback" in table[key] for key in keys)
+        assert not device or (here and other), f"{name} is differentiated for other devices, not for this one"
 
 
 class Transformer(nn.Module):

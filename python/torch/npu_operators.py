@@ -4,6 +4,9 @@ Expected values come from other formulas: operators of torch.nn.functional, comp
 """
 
 import os
+import pathlib
+import re
+import struct
 import sys
 import time
 
@@ -69,7 +72,8 @@ def test_activations():
     x = random_tensor(6, 32)
     device = x.npu()
     assert_close(torch_npu.npu_swiglu(device), functional.silu(x[:, :16]) * x[:, 16:])
-    assert_close(torch_npu.npu_fast_gelu(device), x / (1 + torch.exp(-1.702 * x)))
+    for fast in (torch_npu.npu_fast_gelu, torch.ops.npu.fast_gelu):
+        assert_close(fast(device), x / (1 + torch.exp(-1.702 * x)))
     assert_close(torch_npu.npu_silu(device), functional.silu(x))
     assert_close(torch_npu.npu_mish(device), functional.mish(x))
     assert_close(torch_npu.npu_gelu_mul(device), functional.gelu(x[:, :16]) * x[:, 16:])
@@ -269,9 +273,12 @@ def test_top_k_top_p_cuts_the_tail():
 def test_updates_at_indices():
     x, updates = random_tensor(5, 3), random_tensor(2, 3, seed=2)
     device = x.npu()
+    updated = torch_npu.npu_scatter_nd_update(device, torch.tensor([[4], [1]]).npu(), updates.npu())
+    assert_close(device, x)
     torch_npu.npu_scatter_nd_update_(device, torch.tensor([[4], [1]]).npu(), updates.npu())
     x[[4, 1]] = updates
     assert_close(device, x)
+    assert_close(updated, x)
     kv, gamma = random_tensor(2, 1, 1, 12), random_tensor(8, seed=2)
     angle = random_tensor(2, 1, 1, 2, seed=3)
     cos, sin = torch.cat([angle.cos()] * 2, -1), torch.cat([angle.sin()] * 2, -1)
@@ -289,8 +296,143 @@ def test_updates_at_indices():
 def test_formats_keep_values():
     x = random_tensor(32, 32)
     assert_close(torch_npu.npu_format_cast(x.npu(), 29), x)
+    device = x.npu()
+    for cast in (torch_npu.npu_format_cast_, torch.ops.npu._npu_format_cast):
+        assert_close(cast(device, 29), x)
     assert_close(torch_npu.npu_dtype_cast(x.npu(), torch.float16), x.half())
+    assert_close(torch.ops.npu._npu_dtype_cast(x.npu(), torch.float16), x.half())
     assert_close(torch_npu.npu_transpose(x.npu(), [1, 0]), x.t().contiguous())
+
+
+def quantized_rows(x):
+    """Rows of int8 by Python numbers, and the scale of each."""
+    scales = [max(abs(value) for value in row) / 127 for row in x.tolist()]
+    return torch.tensor([[round(value / scale) for value in row] for row, scale in zip(x.tolist(), scales)]), torch.tensor(scales)
+
+
+def assert_quantized(found, scale, expected):
+    """Compares values of int8 with those before rounding; a sum in another order may round to the next number."""
+    rows, scales = quantized_rows(expected)
+    assert found.dtype == torch.int8 and (found.cpu() - rows).abs().max() <= 1, (found, rows)
+    assert_close(scale, scales)
+
+
+def test_norms_that_quantize():
+    x, y, gamma, beta = random_tensor(4, 16), random_tensor(4, 16, seed=2), random_tensor(16, seed=3), random_tensor(16, seed=4)
+    smooth, scales, points = (random_tensor(16, seed=seed).abs() + 0.1 for seed in (5, 6, 7))
+    expected = functional.rms_norm(x + y, (16,), gamma, 1e-6) + beta
+    inputs = [each.npu() for each in (x, y, gamma)]
+    first, second, total, first_scale, second_scale = torch_npu.npu_add_rms_norm_dynamic_quant(
+        *inputs, smooth_scale1=smooth.npu(), beta=beta.npu(), output_mask=[True, True]
+    )
+    assert_close(total, x + y)
+    assert_quantized(first, first_scale, expected * smooth)
+    assert_quantized(second, second_scale, expected)
+    first, second, total = torch_npu.npu_add_rms_norm_quant(
+        *inputs, scales.npu(), points.npu(), beta=beta.npu(), scales2=scales.npu(), div_mode=True
+    )
+    assert_close(total, x + y)
+    for found, values in ((first, expected / scales + points), (second, expected / scales)):
+        assert found.dtype == torch.int8 and (found.cpu() - values.round().clamp(-128, 127)).abs().max() <= 1
+
+
+def test_activations_that_quantize():
+    x, smooth = random_tensor(4, 16), random_tensor(8, seed=2).abs() + 0.1
+    left, right = x.chunk(2, 1)
+    found, scale = torch_npu.npu_swiglu_quant(x.npu(), smooth_scales=smooth.npu(), activate_left=True, quant_mode=1)
+    assert_quantized(found, scale, functional.silu(left) * right * smooth)
+    numbers, weight, rows = torch.randint(-999, 999, (4, 16), dtype=torch.int32), random_tensor(16, seed=3).abs() / 99, random_tensor(4, seed=4).abs()
+    left, right = (numbers * weight * rows[:, None]).chunk(2, 1)
+    found, scale = torch_npu.npu_dequant_swiglu_quant(
+        numbers.npu(), weight_scale=weight.npu(), activation_scale=rows.npu(), quant_scale=smooth.npu(), activate_left=False, quant_mode=1
+    )
+    assert_quantized(found, scale, functional.silu(right) * left * smooth)
+    out = torch.empty(4, 16, dtype=torch.int8).npu()
+    torch_npu._npu_quantize_per_tensor(x.npu(), torch.tensor([0.5]).npu(), torch.tensor([3.0]).npu(), out)
+    assert_close(out, (x * 2 + 3).round().clamp(-128, 127).to(torch.int8))
+
+
+def test_parameters_of_quantization_are_bits():
+    scale = random_tensor(5).abs()
+    bits = [int.from_bytes(struct.pack("<f", value), "little") for value in scale.tolist()]
+    parameters = torch_npu.npu_trans_quant_param(scale.npu())
+    assert_close(parameters, torch.tensor(bits))
+    x, weight = random_int8(3, 8), random_int8(8, 5, seed=2)
+    found = torch_npu.npu_quant_matmul(x.npu(), weight.npu(), parameters, output_dtype=torch.float16)
+    assert_close(found, ((x.float() @ weight.float()) * scale).half(), 1e-3)
+
+
+def test_small_operators():
+    x, gamma, beta = random_tensor(2, 8, 3, 3), random_tensor(8, seed=2), random_tensor(8, seed=3)
+    y = functional.group_norm(x, 2, gamma, beta, 1e-5)
+    found, mean, _ = torch_npu.npu_group_norm_swish(x.npu(), 2, gamma.npu(), beta.npu(), eps=1e-5, swish_scale=1.5)
+    assert_close(found, y * torch.sigmoid(1.5 * y))
+    assert_close(mean, x.reshape(2, 2, -1).mean(-1))
+    a, b = random_tensor(2, 3, 4), random_tensor(2, 4, 5, seed=2)
+    assert_close(torch_npu.npu_bmmV2(a.npu(), b.npu(), []), torch.einsum("bij,bjk->bik", a, b))
+    device = x.npu()
+    torch_npu.npu_silu_(device)
+    assert_close(device, functional.silu(x))
+    found = torch_npu.npu_one_hot(torch.tensor([2, 0, 1]).npu(), depth=4, on_value=3, off_value=-1)
+    assert_close(found, functional.one_hot(torch.tensor([2, 0, 1]), 4).float() * 4 - 1)
+    weight, total = random_tensor(6, 5), torch.ones(4, 5)
+    device = total.npu()
+    torch_npu._npu_matmul_add_fp32(random_tensor(6, 4, seed=2).npu(), weight.npu(), device)
+    assert_close(device, 1 + torch.einsum("ki,kj->ij", random_tensor(6, 4, seed=2), weight))
+
+
+def test_interleaved_positions_turn_complex_numbers():
+    x, angle = random_tensor(2, 3, 1, 8), random_tensor(2, 1, 1, 4, seed=2)
+    turned = torch.view_as_complex(x.reshape(2, 3, 1, 4, 2).contiguous()) * torch.polar(torch.ones_like(angle), angle)
+    cos, sin = torch.cat([angle.cos()] * 2, -1), torch.cat([angle.sin()] * 2, -1)
+    found = torch_npu.npu_interleave_rope(x.npu(), cos.npu(), sin.npu())
+    assert_close(found, torch.cat([turned.real, turned.imag], -1))
+
+
+def test_paged_writes():
+    keys, values = random_tensor(3, 2, 4), random_tensor(3, 2, 4, seed=2)
+    key_cache, value_cache = torch.zeros(2, 4, 2, 4).npu(), torch.zeros(2, 4, 2, 4).npu()
+    slots = [6, 1, -1]
+    torch_npu.npu_scatter_pa_kv_cache(
+        keys.npu(), values.npu(), key_cache, value_cache, torch.tensor(slots, dtype=torch.int32).npu(), cache_mode="Norm"
+    )
+    for rows, cache in ((keys, key_cache), (values, value_cache)):
+        expected = torch.zeros(8, 2, 4)
+        expected[slots[:2]] = rows[:2]
+        assert_close(cache, expected.view(2, 4, 2, 4))
+
+
+def test_products_with_another_type():
+    a, b, c = random_tensor(2, 3, 4, dtype=torch.float16), random_tensor(2, 4, 5, seed=2, dtype=torch.float16), random_tensor(3, 5, dtype=torch.float16)
+    product = torch.einsum("bij,bjk->bik", a.double(), b.double()).float()
+    operators = torch.ops.aten
+    assert_close(operators.bmm.dtype(a.npu(), b.npu(), torch.float32), product)
+    assert_close(operators.mm.dtype(a[0].npu(), b[0].npu(), torch.float32), product[0])
+    found = operators.addmm.dtype(c.npu(), a[0].npu(), b[0].npu(), torch.float32, beta=2, alpha=3)
+    assert_close(found, 2 * c.float() + 3 * product[0])
+
+
+def test_operators_without_a_cpu_kernel():
+    """The cells are aten::_thnn_fused_lstm_cell and aten::_thnn_fused_gru_cell."""
+    operators = torch.ops.aten
+    for kind in (torch.nn.LSTM, torch.nn.GRU):
+        torch.manual_seed(1)
+        layer, x = kind(4, 3), random_tensor(5, 2, 4)
+        expected = layer(x)[0].detach()
+        assert_close(layer.npu()(x.npu())[0].detach(), expected)
+    x, mask = random_tensor(4, 5), random_tensor(4, 5, seed=2) > 0
+    assert_close(operators._masked_scale(x.npu(), mask.npu(), 2.5), torch.where(mask, x * 2.5, 0.0))
+    image, weight = random_tensor(1, 3, 6, 6), random_tensor(3, 1, 3, 3, seed=2)
+    found = operators._conv_depthwise2d(image.npu(), weight.npu(), [3, 3], None, [1, 1], [1, 1], [1, 1])
+    assert_close(found, functional.conv2d(image, weight, padding=1, groups=3))
+
+
+def test_every_registered_operator_is_tested():
+    text = pathlib.Path(__file__).read_text()
+    names = [name.split("::")[1] for name in softacl.torch.operators("registered") if not name.startswith("mine::")]
+    # An overload is named with its operator, or called by way of it.
+    missing = [name for name in names if not re.search(rf"\b{re.escape(name.removesuffix('.List').removesuffix('.acl_format'))}\b", text)]
+    assert len(names) > 50 and not missing, missing
 
 
 def test_operators_in_a_graph():

@@ -1,10 +1,12 @@
 """Compares every operator of PyTorch's own OpInfo database on the device with the CPU.
 
     softacl run --schedule late -- python sweep.py run --type float32 --output DIRECTORY [--shard 0/2] [--blocking]
-    python sweep.py table DIRECTORY
+    python sweep.py table DIRECTORY [--check] [--write docs/pytorch.md]
 
 `run` starts one process for a few operators at a time, with a time limit, and writes one line of JSON for each operator
-to a file of the output directory. It goes on where it stopped. `table` prints what the files contain.
+to a file of the output directory. It goes on where it stopped. `table` prints what the files contain; `--check` fails
+if a run is incomplete, if an operator differs that is not expected to, or if too few are right; `--write` replaces the
+table in a document.
 
 An operator is `equal` if all of its samples are, forward and backward; `random` if its values depend on the seed or are
 not defined, so that only shapes and types were compared; `refused` if the call says so; `absent` if the CPU does not
@@ -28,14 +30,31 @@ SAMPLES = 24
 
 # Operators whose result has no defined values.
 EMPTY = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
+# Operators that draw numbers, which may be the same by chance for the two seeds that are compared on the CPU.
+DRAWN = (
+    "bernoulli",
+    "multinomial",
+    "nn.functional.fractional_max_pool2d",
+    "nn.functional.fractional_max_pool3d",
+    "pca_lowrank",
+    "svd_lowrank",
+)
+# Operators that may differ from the CPU, and why.
+EXPECTED: "dict[str, str]" = {}
+STATES = ("equal", "random", "refused", "absent", "different")
+# Of a complete run, at least this many operators are equal, random, refused or absent.
+FLOOR = 660
+BEGIN, END = "<!-- sweep: begin -->", "<!-- sweep: end -->"
 # Tensors among the arguments, but not the input, must be on the host for every device.
 HOST_ARGUMENTS = ("tensor_split",)
 
 
 def entries():
-    from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal import common_methods_invocations as database
 
-    return op_db
+    # Random entries set the seed before each call, which would make them look like functions of their arguments.
+    database.wrapper_set_seed = lambda operator, *arguments, **named: operator(*arguments, **named)
+    return database.op_db
 
 
 def label(entry):
@@ -117,7 +136,7 @@ def attempt(entry, sample):
         again = compute(entry, values("cpu", "cpu"), 2)
     except Exception:
         return None
-    has_values = entry.name not in EMPTY
+    has_values = entry.name not in (*EMPTY, *DRAWN) and not sample.kwargs.get("dropout_p")
     for one, other in zip((*expected[0], *expected[1]), (*again[0], *again[1])):
         if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
             # What depends on the seed cannot be compared.
@@ -143,7 +162,8 @@ def examine(entry, dtype):
             states.append(attempt(entry, sample))
     except Exception as error:
         # torch_npu refuses some calls on every device, for example channels_last.
-        is_refused = isinstance(error, NotImplementedError) or "feature not supported" in str(error)
+        reasons = ("feature not supported", "unsupported tensor layout")
+        is_refused = isinstance(error, NotImplementedError) or any(reason in str(error) for reason in reasons)
         return "refused" if is_refused else "different", f"{type(error).__name__}: {str(error).strip()[:300]}"
     found = [state for state in states if state is not None]
     if not found:
@@ -214,21 +234,77 @@ def run(arguments):
         print(f"{arguments.type} {mode} {arguments.shard}: {total - len(left)} of {total} operators, {time.time() - start:.0f} s", flush=True)
 
 
-def table(arguments):
+def read_runs(directory):
+    """The operators of each run, by name."""
     runs = collections.defaultdict(dict)
-    for path in sorted(pathlib.Path(arguments.output).glob("*.jsonl")):
+    for path in sorted(pathlib.Path(directory).glob("*.jsonl")):
         for line in open(path):
             entry = json.loads(line)
             runs[path.name.rsplit("-", 1)[0]][entry["name"]] = entry
-    print("| run | operators | equal | random | refused | absent | different |\n| --- | --- | --- | --- | --- | --- | --- |")
+    return runs
+
+
+def counts(found):
+    return collections.Counter(entry["state"] for entry in found.values())
+
+
+def markdown(runs):
+    """The table of all runs, and the operators that are refused or different."""
+    lines = ["| run | operators | " + " | ".join(STATES) + " |", "| --- " * (len(STATES) + 2) + "|"]
     for name, found in runs.items():
-        states = collections.Counter(entry["state"] for entry in found.values())
-        print(f"| {name} | {len(found)} | " + " | ".join(str(states[state]) for state in ("equal", "random", "refused", "absent", "different")) + " |")
+        states = counts(found)
+        lines.append(f"| {name} | {len(found)} | " + " | ".join(str(states[state]) for state in STATES) + " |")
     for state in ("refused", "different"):
-        for name, found in runs.items():
+        names = collections.defaultdict(list)
+        for run, found in runs.items():
             for entry in found.values():
                 if entry["state"] == state:
-                    print(f"\n{state} {name} {entry['name']}: {entry['why']}" if arguments.verbose else f"{state} {name} {entry['name']}")
+                    names[entry["name"]].append(run)
+        if names:
+            listed = (f"`{name}`" + (f" ({', '.join(of)})" if len(runs) > 1 else "") for name, of in sorted(names.items()))
+            lines += ["", f"{state.capitalize()}: {', '.join(listed)}."]
+    return "\n".join(lines)
+
+
+def failures(runs):
+    """What a run must not contain."""
+    expected = {label(entry) for entry in entries()}
+    found = [] if runs else ["there is no run"]
+    for name, operators in runs.items():
+        if missing := expected - operators.keys():
+            found.append(f"{name}: {len(missing)} operators were not examined, among them {min(missing)}")
+        for entry in operators.values():
+            if entry["state"] == "different" and entry["name"] not in EXPECTED:
+                found.append(f"{name}: {entry['name']} differs: {entry['why']}")
+        right = sum(counts(operators)[state] for state in STATES if state != "different")
+        if right < FLOOR:
+            found.append(f"{name}: {right} operators are equal, random, refused or absent, fewer than {FLOOR}")
+    return found
+
+
+def replace_table(path, text):
+    """Replaces what is between the marks of a document."""
+    document = pathlib.Path(path).read_text()
+    before, mark, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not mark or not end:
+        raise SystemExit(f"{path} has no table between {BEGIN} and {END}")
+    pathlib.Path(path).write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+
+
+def table(arguments):
+    runs = read_runs(arguments.output)
+    text = markdown(runs)
+    print(text)
+    if arguments.verbose:
+        for name, found in runs.items():
+            for entry in found.values():
+                if entry["state"] in ("refused", "different"):
+                    print(f"\n{entry['state']} {name} {entry['name']}: {entry['why']}")
+    if arguments.write:
+        replace_table(arguments.write, text)
+    if arguments.check and (wrong := failures(runs)):
+        raise SystemExit("\n".join(wrong))
 
 
 def main():
@@ -244,6 +320,8 @@ def main():
     commands.choices["work"].add_argument("names", nargs="+")
     commands.choices["table"].add_argument("output")
     commands.choices["table"].add_argument("--verbose", action="store_true")
+    commands.choices["table"].add_argument("--check", action="store_true")
+    commands.choices["table"].add_argument("--write", metavar="DOCUMENT")
     arguments = parser.parse_args()
     if arguments.command == "work":
         work(arguments.names, arguments.type)

@@ -87,7 +87,8 @@ enum Command {
     Miri,
     /// Run the PyTorch suite on the unmodified torch_npu; downloads about 3 GB the first time
     TestTorch {
-        /// Run only the parts whose name contains TEXT: example, suite, checked, programs, segments, reuse
+        /// Run only the parts whose name contains TEXT: example, suite, checked, programs, segments, reuse, races,
+        /// distributed, sweep
         #[arg(long, value_name = "TEXT")]
         filter: Option<String>,
     },

@@ -21,6 +21,7 @@ const COMPUTE: &str = "python/torch/compute.py";
 const OPERATORS: &str = "python/torch/npu_operators.py";
 const HABITS: &str = "python/torch/programs.py";
 const SWEEP: &str = "python/torch/sweep.py";
+const DISTRIBUTED: &str = "python/torch/distributed.py";
 const OFFLOAD: &str = "examples/clients/pytorch/kv_offload.py";
 const EXAMPLE: &str = "import torch, torch_npu; x = torch.arange(8.).to('npu'); print(x.cpu())";
 const EXAMPLE_OUTPUT: &str = "tensor([0., 1., 2., 3., 4., 5., 6., 7.])";
@@ -40,7 +41,7 @@ const CHANGED_SOURCE: &str = "PROVEN H1  source changed between submit and execu
 type Part = fn(&Suite) -> Result<()>;
 
 /// The parts, by name.
-const PARTS: [(&str, Part); 8] = [
+const PARTS: [(&str, Part); 9] = [
     ("example", Suite::check_example),
     ("suite", Suite::check_suite),
     ("checked", Suite::check_with_checker),
@@ -48,6 +49,7 @@ const PARTS: [(&str, Part); 8] = [
     ("segments", Suite::check_segments),
     ("reuse", Suite::check_reuse),
     ("races", Suite::check_races),
+    ("distributed", Suite::check_distributed),
     ("sweep", Suite::check_sweep),
 ];
 
@@ -145,6 +147,20 @@ impl Suite {
         Ok(())
     }
 
+    /// DDP, FSDP and all collectives with 2 and 4 ranks, and the loss of a rank.
+    fn check_distributed(&self) -> Result<()> {
+        for ranks in ["2", "4"] {
+            let launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, &path(DISTRIBUTED)];
+            let options = ["--devices", ranks];
+            let passed = self.run("run", &options, &launch)?;
+            check_output(&passed, 0, &format!("rank 0 of {ranks}: "))?;
+            let lost = self.run("run", &options, &[launch.as_slice(), &["lost"]].concat())?;
+            check_output(&lost, 0, "rank 0: the loss of a rank is an error")?;
+            println!("{ranks} ranks passed");
+        }
+        Ok(())
+    }
+
     /// The operators of PyTorch's OpInfo database against the CPU. Goes on where an interrupted run stopped; the files
     /// of a build are kept in a separate directory.
     fn check_sweep(&self) -> Result<()> {
@@ -167,7 +183,7 @@ impl Suite {
             workspace::run(&mut self.command("run", &["--schedule", schedule], &words))?;
         }
         let mut table = clean_command(&self.python);
-        workspace::run(table.args([&path(SWEEP), "table", &output]))
+        workspace::run(table.args([&path(SWEEP), "table", &output, "--check"]))
     }
 
     fn command(&self, how: &str, options: &[&str], words: &[&str]) -> Command {

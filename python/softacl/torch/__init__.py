@@ -44,6 +44,8 @@ def load() -> None:
     _library = library
     from softacl.torch import references  # noqa: F401  (registers the operators that are written in Python)
 
+    _refuse_profiler()
+
 
 def register(name: str, function: Callable[..., Any]) -> None:
     """Computes an operator of the device "npu" by a Python function, composed of operators of PyTorch.
@@ -71,6 +73,18 @@ def operators(kind: str) -> List[str]:
     index = ["computed", "composed", "refused", "waiting"].index(kind)
     names = _library.softacl_torch_operators(index).decode().split()
     return [name for name in names if name not in registered]
+
+
+def _refuse_profiler() -> None:
+    """Makes the profiler of torch_npu raise. It would log another error and write a profile without tasks."""
+    import torch_npu
+
+    def refuse(*_arguments: Any, **_named: Any) -> None:
+        raise NotImplementedError("softacl does not support torch_npu.profiler; `softacl trace` draws the timeline of a program")
+
+    for name in ("profile", "_KinetoProfile"):
+        # Not __init__: the destructor expects a complete object.
+        getattr(torch_npu.profiler, name).__new__ = refuse
 
 
 def _is_softacl() -> bool:

@@ -13,11 +13,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 _SOURCES = pathlib.Path(__file__).parent / "kernels"
+# The releases of torch and torch_npu whose internals the kernels use, and how to install them.
+_SUPPORTED = "2.10"
+_INSTALL = "pip install torch==2.10.0 torch_npu==2.10.0.post4"
 _FLAGS = ["-std=c++17", "-O2", "-g0", "-fPIC", "-fopenmp", "-fvisibility=hidden", "-Wall", "-D_GLIBCXX_USE_CXX11_ABI=1"]
 
 
 def build() -> pathlib.Path:
     """Returns the compiled extension. Compiles it if it is not in the cache."""
+    check_versions()
     sources = sorted(_SOURCES.glob("*.cpp"))
     name = _key([*sources, *sorted(_SOURCES.glob("*.h"))])
     directory = _cache() / name
@@ -31,6 +35,19 @@ def build() -> pathlib.Path:
         if not built.exists():
             _compile(sources, directory, built)
     return built
+
+
+def check_versions() -> None:
+    """Refuses a torch or torch_npu that the kernels are not written for, whose headers may compile and mean other things."""
+    import torch
+    import torch_npu
+
+    found = {"torch": str(torch.__version__), "torch_npu": str(torch_npu.__version__)}
+    if any(version.split(".")[:2] != _SUPPORTED.split(".") for version in found.values()):
+        versions = " with ".join(f"{name} {version}" for name, version in found.items())
+        raise RuntimeError(
+            f"softacl: {versions} is not supported: the kernels are for torch {_SUPPORTED} with torch_npu {_SUPPORTED}; {_INSTALL}"
+        )
 
 
 def _compile(sources: "list[pathlib.Path]", directory: pathlib.Path, built: pathlib.Path) -> None:

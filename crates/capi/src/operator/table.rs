@@ -23,6 +23,7 @@ const TABLE: &[Row] = &[
     ("Fill", fill),
     ("Identity", identity),
     ("OnesLike", |call| like(call, 1)),
+    ("PadV3", pad),
     ("Slice", slice),
     ("StridedSlice", strided_slice),
     ("TensorMove", identity),
@@ -218,6 +219,29 @@ fn concatenate(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     Ok(requests)
 }
 
+/// Writes the value everywhere, then the input into the middle. The paddings are pairs, of one dimension after another.
+fn pad(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
+    let ([input, paddings, value], [output]) = tensors(call)?;
+    let is_constant =
+        call.attributes.get("mode").is_none_or(|mode| matches!(mode, Value::Text(mode) if mode == "constant"));
+    let is_pairs = !matches!(call.attributes.get("paddings_contiguous"), Some(Value::Bool(false)));
+    if !is_constant || !is_pairs {
+        return refuse(call, "only the mode constant, with pairs of paddings, is supported");
+    }
+    let paddings = sizes(call, paddings, "paddings")?;
+    let (from, to) = (shape(call, &input.description)?, shape(call, &output.description)?);
+    let pairs = paddings.as_chunks::<2>().0;
+    let fits = pairs.len() == from.len()
+        && to.len() == from.len()
+        && (0..to.len()).all(|axis| pairs[axis][0].checked_add(from[axis] + pairs[axis][1]) == Some(to[axis]));
+    if !fits {
+        return refuse(call, &format!("the paddings {paddings:?} do not turn one shape into the other"));
+    }
+    let mut target = dense(output, &to);
+    target.offset = pairs.iter().zip(&target.strides).map(|(pair, stride)| pair[0] * stride).sum();
+    Ok(vec![filled(call, value, output, to)?, request(&from, target, dense(input, &from), same(call, input, output)?)])
+}
+
 fn fill(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([lengths, value], [output]) = tensors(call)?;
     let to = shape(call, &output.description)?;
@@ -226,10 +250,22 @@ fn fill(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     if requested != to.iter().product::<usize>() {
         return refuse(call, "dims is not the shape of the output");
     }
+    Ok(vec![filled(call, value, output, to)?])
+}
+
+/// Writes a value to every element of the output.
+fn filled(call: &OperatorCall, value: &Tensor, output: &Tensor, shape: Vec<usize>) -> Result<RearrangeRequest> {
     let change = same(call, value, output)?;
-    let mut bytes = host_bytes(call, value, "value")?;
-    bytes.truncate(aclDataTypeSize(value.description.data_type));
-    Ok(vec![RearrangeRequest { target: dense(output, &to), shape: to, source: TensorSource::Value(bytes), change }])
+    let is_on_device = value.description.constant.is_none() && value.description.placement == ACL_MEMTYPE_DEVICE;
+    let source = if is_on_device {
+        // Read when the task runs: one element, which every step of the shape reaches again.
+        TensorSource::View(TensorView { strides: vec![0; shape.len()], ..dense(value, &[]) })
+    } else {
+        let mut bytes = host_bytes(call, value, "value")?;
+        bytes.truncate(aclDataTypeSize(value.description.data_type));
+        TensorSource::Value(bytes)
+    };
+    Ok(RearrangeRequest { target: dense(output, &shape), shape, source, change })
 }
 
 fn like(call: &OperatorCall, value: u8) -> Result<Vec<RearrangeRequest>> {

@@ -180,6 +180,15 @@ torch::CppFunction functor(c10::SafeKernelFunction kernel) {
     return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(std::move(kernel)));
 }
 
+// The key whose kernel differentiates an operator. On the CPU, torch_npu registers kernels for operators that
+// are composed of others (`true_divide`), so that their gradient is lost there. A backend without kernels keeps it.
+c10::DispatchKey autograd_key(const c10::OperatorHandle &op) {
+    const bool is_composed = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+                             !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd) &&
+                             !op.hasKernelForDispatchKey(c10::DispatchKey::AutogradCPU);
+    return is_composed ? c10::DispatchKey::AutogradPrivateUse3 : c10::DispatchKey::AutogradCPU;
+}
+
 void add(size_t list, const std::string &name) { lists[list] += name + "\n"; }
 
 void register_operator(torch::Library &library, torch::Library &autograd, const c10::OperatorHandle &op) {
@@ -188,11 +197,11 @@ void register_operator(torch::Library &library, torch::Library &autograd, const 
     const std::string_view name = base_name(op);
     const bool has_own = op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);
     const auto implement = [&](torch::CppFunction &&kernel) { library.impl(traits.name.c_str(), std::move(kernel)); };
+    const bool has_cpu = op.hasKernelForDispatchKey(c10::DispatchKey::CPU) || contains(WHOLE, name);
     // With a separate kernel for the device, a composed operator would not be differentiated through its parts.
     if (op.hasKernelForDispatchKey(c10::DispatchKey::AutogradPrivateUse1) ||
-        (has_own && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))) {
-        autograd.impl(traits.name.c_str(),
-                      functor<Forward>(op.getComputedKernelForDispatchKey(c10::DispatchKey::AutogradCPU)));
+        ((has_own || has_cpu) && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))) {
+        autograd.impl(traits.name.c_str(), functor<Forward>(op.getComputedKernelForDispatchKey(autograd_key(op))));
     }
     const bool is_composed = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
                              op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional) ||
@@ -202,7 +211,7 @@ void register_operator(torch::Library &library, torch::Library &autograd, const 
         implement(functor<Copy>(op.getComputedKernelForDispatchKey(c10::DispatchKey::PrivateUse1)));
     } else if (name == "_fused_sdp_choice") {
         implement(torch::CppFunction::makeFromBoxedFunction<&choose_attention>());
-    } else if (op.hasKernelForDispatchKey(c10::DispatchKey::CPU) || contains(WHOLE, name)) {
+    } else if (has_cpu) {
         all_traits.emplace(&op.schema(), traits);
         add(0, traits.name);
         if (traits.waits) add(3, traits.name);

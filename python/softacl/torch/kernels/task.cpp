@@ -130,6 +130,17 @@ void check_and_write(const at::Tensor &result, const Shape &shape, const View *o
     tensors.on(*output).copy_(result);
 }
 
+// A CPU kernel may give an argument another shape or type. The tensor of the program would keep the old one, with
+// values of the new one.
+void check_argument(const at::Tensor &argument, const View &view) {
+    const Shape &shape = view.shape;
+    TORCH_CHECK(argument.sizes() == c10::IntArrayRef(shape.sizes) && argument.strides() == c10::IntArrayRef(shape.strides) &&
+                    argument.storage_offset() == view.offset && argument.scalar_type() == shape.type,
+                "the CPU kernel changed an argument from ", shape.type, c10::IntArrayRef(shape.sizes), " with strides ",
+                c10::IntArrayRef(shape.strides), " to ", argument.scalar_type(), argument.sizes(), " with strides ",
+                argument.strides());
+}
+
 }  // namespace
 
 PlainDispatch::PlainDispatch()
@@ -194,6 +205,7 @@ int Task::run() {
         } else {
             op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
         }
+        for (size_t index = 0; index < views.size(); ++index) check_argument(views_on_host[index], views[index]);
         if (results) {
             results->returned = std::move(stack);
             return 0;
