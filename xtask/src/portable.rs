@@ -15,12 +15,11 @@ use std::process::Command;
 const GLIBC: &str = "2.28";
 pub const PLATFORM: &str = "manylinux_2_28";
 
-/// Crates with products of a release: the command, the libraries and the Python module.
-const PACKAGES: [&str; 4] = ["softacl", "ascendcl-capi", "softacl-opapi", "softacl-python"];
-
 /// Crates that no fast path runs through, and how packages are built from them: for size. `*` are the dependencies.
-const SMALL: [(&str, &str); 9] = [
+const SMALL: [(&str, &str); 10] = [
     ("*", "z"),
+    // A dependency that is a fast path: matrix products of operators.
+    ("matrixmultiply", "3"),
     ("ascendcl-sys", "z"),
     ("softacl", "z"),
     ("softacl-errors", "z"),
@@ -44,7 +43,8 @@ pub fn build() -> Result<Portable> {
     let tools = tools()?;
     let mut command = workspace::cargo();
     command.args(["zigbuild", "--release", "--locked", "--target", &format!("{triple}.{GLIBC}")]);
-    command.args(PACKAGES.iter().flat_map(|name| ["--package", name]));
+    let packages = workspace::PRODUCTS.into_iter().chain([workspace::PYTHON_MODULE]);
+    command.args(packages.flat_map(|name| ["--package", name]));
     for (name, level) in SMALL {
         command.args(["--config", &format!("profile.release.package.\"{name}\".opt-level=\"{level}\"")]);
     }
