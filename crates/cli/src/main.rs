@@ -18,6 +18,7 @@ mod npu_smi;
 mod output;
 mod permutation;
 mod run;
+mod runtime;
 mod settings;
 mod signals;
 mod status;
