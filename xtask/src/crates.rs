@@ -55,7 +55,30 @@ fn check_description(package: &Value) -> Result<()> {
     for field in ["description", "license", "repository", "readme", "rust_version"] {
         ensure!(package[field].is_string(), "the crate {name} has no {field}");
     }
+    let targets = package["metadata"]["docs"]["rs"]["targets"].as_array();
+    ensure!(targets.is_some_and(|targets| !targets.is_empty()), "the crate {name} names no targets for docs.rs");
     Ok(())
+}
+
+/// Files that every package must contain. The license requires the last two.
+const CONTENTS: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+
+/// Lists what the package of each crate would contain, which needs no index and no build. Returns the number of files.
+fn check_contents(names: &[String]) -> Result<usize> {
+    let mut count = 0;
+    for name in names {
+        let options = ["package", "--list", "--locked", "--allow-dirty", "--offline", "--package", name];
+        let output = workspace::cargo().args(options).output()?;
+        let list = String::from_utf8_lossy(&output.stdout);
+        ensure!(output.status.success(), "cargo package --list: {}", String::from_utf8_lossy(&output.stderr));
+        for file in CONTENTS {
+            ensure!(list.lines().any(|line| line == file), "the package of {name} does not contain {file}");
+        }
+        let is_source = |line: &str| line == "src/lib.rs" || line == "src/main.rs";
+        ensure!(list.lines().any(is_source), "the package of {name} contains no source");
+        count += list.lines().count();
+    }
+    Ok(count)
 }
 
 fn text(value: &Value) -> String {
@@ -65,6 +88,7 @@ fn text(value: &Value) -> String {
 /// The step `crates` of `cargo xtask test`: everything that is published is ready to be, except for the build.
 pub fn check() -> Result<()> {
     let names = published()?;
-    println!("{} crates can be published: {}", names.len(), names.join(", "));
+    let files = check_contents(&names)?;
+    println!("{} crates can be published, with {files} files: {}", names.len(), names.join(", "));
     Ok(())
 }

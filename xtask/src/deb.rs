@@ -33,7 +33,7 @@ pub fn build(products: &Portable, output: &Path) -> Result<PathBuf> {
     compress(&doc.join("changelog"), &changelog()?)?;
     set_modes(&root)?;
     let control = CONTROL.replace("@VERSION@", VERSION).replace("@ARCH@", arch);
-    let control = control.replace("@SIZE@", &(size_of_tree(&root)? / 1024).to_string());
+    let control = control.replace("@SIZE@", &(files::size_of_tree(&root)? / 1024).to_string());
     files::write(&root.join("DEBIAN/control"), &control)?;
     files::write(&root.join("DEBIAN/md5sums"), &checksums(&root)?)?;
     fs::create_dir_all(output)?;
@@ -107,15 +107,6 @@ fn set_modes(tree: &Path) -> Result<()> {
         }
     }
     fs::set_permissions(tree, fs::Permissions::from_mode(0o755)).map_err(Into::into)
-}
-
-fn size_of_tree(tree: &Path) -> Result<u64> {
-    let mut size = 0;
-    for path in files::entries(tree)? {
-        let status = fs::symlink_metadata(&path)?;
-        size += if status.is_dir() { size_of_tree(&path)? } else { status.len() };
-    }
-    Ok(size)
 }
 
 fn checksums(root: &Path) -> Result<String> {

@@ -50,3 +50,13 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     fs::create_dir_all(path.parent().context("a file has no parent directory")?)?;
     fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
+
+/// Returns the bytes of all files in a directory. Links count with their own size.
+pub fn size_of_tree(tree: &Path) -> Result<u64> {
+    let mut size = 0;
+    for path in entries(tree)? {
+        let status = fs::symlink_metadata(&path)?;
+        size += if status.is_dir() { size_of_tree(&path)? } else { status.len() };
+    }
+    Ok(size)
+}

@@ -15,20 +15,19 @@ use std::process::Command;
 const GLIBC: &str = "2.28";
 pub const PLATFORM: &str = "manylinux_2_28";
 
-/// Crates with products of a release: the command, the libraries and the Python module.
-const PACKAGES: [&str; 4] = ["softacl", "ascendcl-capi", "softacl-opapi", "softacl-python"];
-
-/// Crates that no fast path runs through, and how packages are built from them: for size. `*` are the dependencies.
-const SMALL: [(&str, &str); 9] = [
-    ("*", "z"),
-    ("ascendcl-sys", "z"),
-    ("softacl", "z"),
-    ("softacl-errors", "z"),
-    ("softacl-faults", "z"),
-    ("softacl-profiles", "z"),
-    ("softacl-queues", "z"),
-    ("softacl-toolkit", "z"),
-    ("softacl-checker", "s"),
+/// How packages are built for size: levels as in Cargo.toml, of crates that no fast path runs through. `*` are the
+/// dependencies; a matrix product is a fast path.
+const SMALL: [(&str, &str); 10] = [
+    ("*", "\"z\""),
+    ("matrixmultiply", "3"),
+    ("ascendcl-sys", "\"z\""),
+    ("softacl", "\"z\""),
+    ("softacl-errors", "\"z\""),
+    ("softacl-faults", "\"z\""),
+    ("softacl-profiles", "\"z\""),
+    ("softacl-queues", "\"z\""),
+    ("softacl-toolkit", "\"z\""),
+    ("softacl-checker", "\"s\""),
 ];
 
 /// The products of a portable build.
@@ -44,9 +43,12 @@ pub fn build() -> Result<Portable> {
     let tools = tools()?;
     let mut command = workspace::cargo();
     command.args(["zigbuild", "--release", "--locked", "--target", &format!("{triple}.{GLIBC}")]);
-    command.args(PACKAGES.iter().flat_map(|name| ["--package", name]));
+    // The command uses the library of the package instead of a second engine.
+    command.arg("--no-default-features");
+    let packages = workspace::PRODUCTS.into_iter().chain([workspace::PYTHON_MODULE]);
+    command.args(packages.flat_map(|name| ["--package", name]));
     for (name, level) in SMALL {
-        command.args(["--config", &format!("profile.release.package.\"{name}\".opt-level=\"{level}\"")]);
+        command.args(["--config", &format!("profile.release.package.\"{name}\".opt-level={level}")]);
     }
     command.env("PATH", search_path(&tools)?);
     command.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_RELEASE_STRIP", "symbols");

@@ -13,7 +13,7 @@ pub const INTERPRETERS: [&str; 7] =
 
 /// Builds the module for this host.
 pub fn build_module() -> Result<()> {
-    workspace::run(workspace::cargo().args(["build", "--release", "--package", "softacl-python", "--locked"]))
+    workspace::run(workspace::cargo().args(["build", "--release", "--package", workspace::PYTHON_MODULE, "--locked"]))
 }
 
 /// Copies the module of a build, its stubs and the package into a site-packages directory.

@@ -2,12 +2,13 @@
 
 use crate::conformance::{self, Observer, Sanitizer};
 use crate::{
-    action, architecture, browser, crates, documents, examples, failpoints, fuzzing, install_check, python_tests,
-    release, support, tools, vocabulary, workspace, zoo,
+    action, architecture, browser, crates, documents, examples, failpoints, files, fuzzing, install_check,
+    python_tests, release, support, tools, vocabulary, workspace, zoo,
 };
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::Instant;
 
 type TestStep = (&'static str, fn() -> Result<()>);
@@ -70,6 +71,15 @@ const STEPS: &[TestStep] = &[
     ("soak", || soak(60)),
 ];
 
+/// Why the running step tested nothing, for the summary.
+static SKIPPED: Mutex<Option<String>> = Mutex::new(None);
+
+/// Makes the summary say that the running step tested nothing.
+fn skip(reason: &str) {
+    println!("skipped: {reason}");
+    *SKIPPED.lock().expect("no step panics") = Some(reason.to_owned());
+}
+
 /// Which steps to run, and what happens after a failure.
 #[derive(Debug, clap::Args)]
 pub struct Options {
@@ -128,20 +138,27 @@ pub fn run(options: &Options) -> Result<()> {
             format!("step {name:?} failed; to repeat only this step: cargo xtask test --only {name:?}")
         });
         let seconds = start.elapsed().as_secs_f64();
-        let verdict = if result.is_ok() { "passed" } else { "FAILED" };
+        let skipped = SKIPPED.lock().expect("no step panics").take();
+        let verdict = match &result {
+            Err(_) => "FAILED",
+            Ok(()) if skipped.is_some() => "skipped",
+            Ok(()) => "passed",
+        };
         println!("== {name}: {verdict} in {seconds:.1} s");
-        results.push((name, verdict, seconds));
+        results.push((name, verdict, seconds, skipped.unwrap_or_default()));
         match result {
             Err(error) if options.keep_going => eprintln!("{error:?}"),
             result => result?,
         }
     }
-    let failed = results.iter().filter(|(_, verdict, _)| *verdict == "FAILED").count();
-    for (name, verdict, seconds) in &results {
-        println!("{name:<28} {verdict} {seconds:>7.1} s");
+    let with = |wanted: &str| results.iter().filter(|(_, verdict, ..)| *verdict == wanted).count();
+    let (failed, skipped) = (with("FAILED"), with("skipped"));
+    for (name, verdict, seconds, reason) in &results {
+        println!("{}", format!("{name:<28} {verdict:<7} {seconds:>7.1} s  {reason}").trim_end());
     }
-    println!("{} in all", minutes(started.elapsed().as_secs_f64()));
-    println!("{} passed, {failed} failed", count - failed);
+    let gigabytes = files::size_of_tree(&workspace::target())? as f64 / 1e9;
+    println!("{} in all; {gigabytes:.1} GB in the target directory", minutes(started.elapsed().as_secs_f64()));
+    println!("{} passed, {skipped} skipped, {failed} failed", count - failed - skipped);
     ensure!(failed == 0, "{failed} of {count} steps failed");
     Ok(())
 }
@@ -162,7 +179,7 @@ fn dependencies() -> Result<()> {
             workspace::run(workspace::cargo().args(["deny", "--offline", "check", "bans", "licenses", "sources"]))
         }
         None => {
-            println!("skipped: cargo-deny is not installed (cargo install cargo-deny --locked); the workflow runs it");
+            skip("cargo-deny is not installed (cargo install cargo-deny --locked); the workflow runs it");
             Ok(())
         }
     }

@@ -74,13 +74,14 @@ fn first_minute(wheel: &Path, interpreter: &str) -> Result<()> {
 }
 
 /// What a user of the wheel does first. Each must exit with 0.
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "python -m softacl --version | grep -q '^softacl [0-9]'",
     "softacl explain H1 | grep -q 'source changed'",
     "python -c 'import acl, softacl; assert acl.rt.set_device(0) == 0; assert acl.rt.reset_device(0) == 0'",
     "softacl run --soc Ascend310P -- python -c 'import acl; assert \"310P\" in acl.get_soc_name()'",
     "softacl run -- sh -c 'test -e $ASCEND_HOME_PATH/runtime/lib64/libacl_rt.so && test -e $ASCEND_HOME_PATH/include/acl/acl.h'",
     "softacl run --with-aclnn --with-stubs -- python -c 'import acl; assert acl.init() == 0'",
+    "softacl run -- python -c 'import ctypes; ctypes.CDLL(\"libhccl.so\").HcclGetRootInfo'",
     "softacl check --allow-unchecked -- true",
     "bash -c 'source \"$(python -c \"import softacl; print(softacl.prefix())\")/set_env.sh\" && npu-smi info >/dev/null'",
 ];

@@ -9,6 +9,11 @@ use std::{env, fs};
 /// Variable for the time without a call after which the `early`, `late` and `random` schedules run ready tasks.
 pub const PROGRESS_TIMEOUT_VARIABLE: &str = "SOFTACL_PROGRESS_TIMEOUT_MS";
 
+/// Crates with products that are installed: the command and the libraries.
+pub const PRODUCTS: [&str; 4] = ["softacl", "ascendcl-capi", "softacl-opapi", "softacl-hccl"];
+/// The crate of the Python module.
+pub const PYTHON_MODULE: &str = "softacl-python";
+
 /// Returns the root of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a directory of the workspace").to_owned()
@@ -41,7 +46,7 @@ pub fn build_library() -> Result<PathBuf> {
 /// Builds the command line and the library for a target, or for the host if `triple` is `None`. Returns the directory
 /// that contains `libascendcl.so`.
 pub fn build_library_for(triple: Option<&str>) -> Result<PathBuf> {
-    let packages = ["softacl", "ascendcl-capi", "softacl-opapi", "softacl-hccl"].map(|name| ["--package", name]);
+    let packages = PRODUCTS.map(|name| ["--package", name]);
     let packages = packages.as_flattened();
     let target_option = triple.iter().flat_map(|triple| ["--target", triple]);
     run(cargo().args(["build", "--release", "--locked"]).args(packages).args(target_option))?;
@@ -82,5 +87,29 @@ pub fn conformance_options(library_dir: PathBuf) -> Options {
         real_hardware: false,
         soc: None,
         target: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_crate_with_a_shared_library_is_a_product() {
+        let output = cargo().args(["metadata", "--format-version", "1", "--no-deps", "--locked"]).output().unwrap();
+        let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let is_shared = |target: &serde_json::Value| {
+            target["crate_types"].as_array().is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
+        };
+        let packages = metadata["packages"].as_array().unwrap().iter();
+        let shared: BTreeSet<&str> = packages
+            .filter(|package| package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_shared)))
+            .filter_map(|package| package["name"].as_str())
+            .collect();
+        let built: BTreeSet<&str> = PRODUCTS.into_iter().chain([PYTHON_MODULE]).collect();
+        // The command is a program.
+        let libraries: BTreeSet<&str> = built.into_iter().filter(|name| *name != "softacl").collect();
+        assert_eq!(shared, libraries);
     }
 }

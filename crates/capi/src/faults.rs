@@ -5,7 +5,8 @@
 
 use ascendcl_sys::{ByteCount, FUNCTIONS, Function, Support};
 use softacl_engine::{Caller, StreamKey, segv};
-use softacl_faults::{Injection, MatchContext, Rule, Vocabulary, closest_match, parse};
+use softacl_faults::{Injection, MatchContext, Rule, Vocabulary, parse};
+use softacl_profiles::closest_match;
 use std::fs;
 use std::sync::{Arc, OnceLock};
 

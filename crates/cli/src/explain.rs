@@ -6,7 +6,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use softacl_checker::report::finding_kind::{self, FindingKind, RULES};
-use softacl_faults::closest_match;
+use softacl_profiles::closest_match;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,7 @@
 //! Finds the toolkit tree that programs use: that of the installation, or a private one that gives the libraries of a
 //! build or a wheel their public names and the links between directories.
 
-use anyhow::{Context as _, Result, bail, ensure};
-use ascendcl::raw::{self, Origin};
-use ascendcl::{Context, Device};
+use anyhow::{Context as _, Result, bail};
 use softacl_toolkit::write_link;
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -113,9 +111,7 @@ fn private_directory(file: &Path) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Opens device 0 of the softacl that is linked into this program.
-pub fn bundled_device() -> Result<Context> {
-    let is_bundled = *raw::loaded()? == Origin::Bundled;
-    ensure!(is_bundled, "this command runs the softacl inside this program: unset ASCENDCL_LIBRARY");
-    Ok(Device::new(0)?.new_context()?)
+/// Returns the path of the library that programs use.
+pub fn path() -> Result<PathBuf> {
+    Ok(home()?.join(softacl_toolkit::LIBRARIES).join(LIBRARY))
 }

@@ -19,6 +19,7 @@ mod npu_smi;
 mod output;
 mod permutation;
 mod run;
+mod runtime;
 mod settings;
 mod signals;
 mod status;

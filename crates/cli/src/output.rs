@@ -79,8 +79,7 @@ pub fn width(file: impl AsFd) -> Option<usize> {
 /// Returns the version with what a bug report needs: commit, target and library.
 pub fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
-        let library = library::home().map(|home| home.join(softacl_toolkit::LIBRARIES).join("libascendcl.so"));
-        let library = library.map_or_else(|error| format!("{error:#}"), |path| path.display().to_string());
+        let library = library::path().map_or_else(|error| format!("{error:#}"), |path| path.display().to_string());
         format!(
             "{}\ncommit: {}\ntarget: {}\nlibrary: {library}",
             env!("CARGO_PKG_VERSION"),

@@ -12,7 +12,6 @@ mod damage;
 mod injection;
 mod parse;
 mod rule;
-mod suggest;
 pub mod system;
 
 #[cfg(test)]
@@ -22,7 +21,6 @@ pub use damage::{BadRange, Damage, DeviceHealth, ECC, HEARTBEAT, LINK};
 pub use injection::{FiredRule, Injection};
 pub use parse::{RuleError, Vocabulary, parse};
 pub use rule::{ByteRange, Comparison, Effect, Filters, InjectionPoint, MatchContext, Resource, Rule, TaskKind, When};
-pub use suggest::closest_match;
 
 /// Maximum number of devices of a machine (specification 4.2).
 pub const MAX_DEVICES: usize = 64;

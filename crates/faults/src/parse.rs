@@ -5,7 +5,7 @@
 
 use crate::MAX_DEVICES;
 use crate::rule::{ByteRange, Comparison, Effect, Filters, InjectionPoint, POINTS, Resource, Rule, When};
-use crate::suggest::closest_match;
+use softacl_profiles::closest_match;
 use std::fmt;
 use std::time::Duration;
 

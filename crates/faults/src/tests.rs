@@ -1,5 +1,6 @@
 use super::*;
 use ascendcl_sys::{ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, ACL_ERROR_RT_MEMORY_ALLOCATION};
+use softacl_profiles::closest_match;
 use std::time::Duration;
 
 const WORDS: Vocabulary = Vocabulary {

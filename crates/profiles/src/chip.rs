@@ -2,6 +2,7 @@
 
 use crate::ProfileError;
 use crate::figure::Figures;
+use crate::suggest::closest_match;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -232,6 +233,17 @@ fn canonical(given: &str) -> String {
 
 const PREFIX: &str = "Ascend";
 
+/// Returns the family or SoC that a mistyped name probably means. Names are compared from their digits on, because all
+/// start with the same word.
+fn similar(given: &str) -> Option<&'static str> {
+    let given = given.to_ascii_uppercase();
+    let digits = given.find(|c: char| c.is_ascii_digit())?;
+    let names = || CHIPS.iter().flat_map(|chip| std::iter::once(&chip.family).chain(&chip.socs)).map(String::as_str);
+    let rest = |name: &'static str| name.strip_prefix(PREFIX).unwrap_or(name);
+    let near = closest_match(&given[digits..], names().map(rest))?;
+    names().find(|name| rest(name) == near)
+}
+
 /// Selects a chip by family or full SoC name, in upper or lower case and with or without `Ascend`, and its form. `None` selects the default.
 pub fn profile(name: Option<&str>, form: Option<&str>) -> Result<Profile, ProfileError> {
     let name = &*canonical(name.unwrap_or(&CHIPS[0].family));
@@ -241,6 +253,7 @@ pub fn profile(name: Option<&str>, form: Option<&str>) -> Result<Profile, Profil
         || CHIPS.iter().find(|chip| chip.prefixes.iter().any(|p| name.len() > p.len() && name.starts_with(p.as_str())));
     let chip = by_family.or_else(by_soc).or_else(by_prefix).ok_or_else(|| ProfileError::UnknownChip {
         given: name.to_owned(),
+        hint: similar(name).map_or_else(String::new, |near| format!("did you mean {near}? ")),
         known: CHIPS.iter().map(|c| c.family.as_str()).collect::<Vec<_>>().join(", "),
     })?;
     let soc = if name == chip.family { &chip.default_soc } else { name };
@@ -274,6 +287,23 @@ mod tests {
         assert_eq!(profile(Some("910b4"), None).unwrap().soc, "Ascend910B4");
         let text = profile(Some("H100"), None).unwrap_err().to_string();
         assert!(text.contains("\"H100\"") && text.contains("Ascend310P"), "{text}");
+    }
+
+    #[test]
+    fn mistyped_chips_are_answered_with_a_suggestion() {
+        let message = |name| profile(Some(name), None).unwrap_err().to_string();
+        for (name, near) in [
+            ("Ascned910B", "did you mean Ascend910B?"),
+            ("Ascend901B", "did you mean Ascend910B?"),
+            ("Asend310p", "did you mean Ascend310P?"),
+            ("319P", "did you mean Ascend310P?"),
+            ("Ascen910B3", "did you mean Ascend910B3?"),
+        ] {
+            assert!(message(name).contains(near), "{}", message(name));
+        }
+        for name in ["H100", "Kirin", "x"] {
+            assert!(!message(name).contains("did you mean"), "{}", message(name));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod cann;
 mod chip;
 mod figure;
+mod suggest;
 
 pub use cann::{AsyncHostToHost, Cann, Products, ZeroCount, cann, cann_versions};
 pub use chip::{
@@ -14,12 +15,13 @@ pub use chip::{
 };
 
 pub use figure::{Figure, FigureName, Figures, Quality, Unit};
+pub use suggest::closest_match;
 
 /// Reason why no profile matches. The message contains the given name and the known ones.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ProfileError {
-    #[error("unknown chip {given:?}; known families: {known}; or a full name such as Ascend910B3")]
-    UnknownChip { given: String, known: String },
+    #[error("unknown chip {given:?}; {hint}known families: {known}; or a full name such as Ascend910B3")]
+    UnknownChip { given: String, hint: String, known: String },
     #[error("{family} has no {form} form; it has: {known}")]
     UnknownForm { family: String, form: String, known: String },
     #[error("unknown CANN version {given:?}; known: {known}")]

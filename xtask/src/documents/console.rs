@@ -23,10 +23,22 @@ impl Step {
     }
 }
 
+/// Mark of a block that is run although not all of its document is.
+const RUN: &str = "<!-- run -->";
+
 /// Returns the commands of all `console` blocks.
 pub fn commands(document: &str) -> Vec<Step> {
+    steps(fenced(document).into_iter().filter(|block| block.language == "console"))
+}
+
+/// Returns the commands of the blocks that are marked.
+pub fn marked_commands(document: &str) -> Vec<Step> {
+    steps(fenced(document).into_iter().filter(|block| block.mark == RUN))
+}
+
+fn steps(blocks: impl Iterator<Item = Block>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    for block in fenced(document).into_iter().filter(|block| block.language == "console") {
+    for block in blocks {
         for line in block.text.lines() {
             match (line.strip_prefix("$ "), steps.last_mut()) {
                 (Some(command), _) => steps.push(Step { line: command.to_owned(), expected: Vec::new() }),
@@ -41,6 +53,16 @@ pub fn commands(document: &str) -> Vec<Step> {
 /// Returns the contents of all code blocks, with their language.
 pub fn blocks(document: &str) -> Vec<String> {
     fenced(document).into_iter().map(|block| format!("{}\n{}", block.language, block.text)).collect()
+}
+
+/// Returns the contents of all `console` blocks, without the comments behind commands.
+pub fn consoles(document: &str) -> Vec<String> {
+    let plain = |line: &str| match line.split_once("  # ") {
+        Some((command, _)) if line.starts_with("$ ") => command.trim_end().to_owned() + "\n",
+        _ => line.to_owned() + "\n",
+    };
+    let blocks = fenced(document).into_iter().filter(|block| block.language == "console");
+    blocks.map(|block| block.text.lines().map(plain).collect()).collect()
 }
 
 /// Returns the blocks that quote a file: name and contents.
@@ -130,11 +152,19 @@ mod tests {
     }
 
     #[test]
+    fn consoles_have_no_comments_behind_commands() {
+        let text = "```console\n$ run     # comment\n#  output\n$ sh -c 'a #b'\n```\n```sh\n$ x  # y\n```\n";
+        assert_eq!(consoles(text), ["$ run\n#  output\n$ sh -c 'a #b'\n"]);
+    }
+
+    #[test]
     fn blocks_are_found_with_their_marks() {
         let text = "<!-- file: a.py -->\n```python\nx = 1\n```\n\n```console\n$ one\n1\n$ two\n```\n```sh\n$ no\n```\n";
         assert_eq!(quoted_files(text), [("a.py".to_owned(), "x = 1\n".to_owned())]);
         let steps = commands(text);
         assert_eq!(steps.iter().map(|step| step.line.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+        let marked = marked_commands(&text.replace("<!-- file: a.py -->\n```python\n", "<!-- run -->\n```console\n$ "));
+        assert_eq!(marked.iter().map(|step| step.line.as_str()).collect::<Vec<_>>(), ["x = 1"]);
         assert!(steps[0].check("1\n").is_ok() && steps[1].check("").is_ok() && steps[1].check("1").is_err());
     }
 }

@@ -5,10 +5,11 @@
 //! serve instruction counts call through function pointers, as a C program does, because `raw` looks up the function
 //! on every call.
 
-use anyhow::{Error, Result, anyhow};
+use crate::runtime;
+use anyhow::{Context as _, Error, Result, anyhow};
 use ascendcl::sys::*;
 use ascendcl::{Context, DeviceBuffer, Stream, raw};
-use ascendcl_capi::{copy, extension, kernel, memory, stream as streams};
+use ascendcl_capi::kernel::{self, KernelRange};
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr;
@@ -78,6 +79,8 @@ pub fn upload_2d(target: usize, source: usize, pitch: usize, width: usize, rows:
     Ok(unsafe { raw::aclrtMemcpy2dAsync(target, pitch, source, pitch, width, rows, kind, stream.as_raw()) }?)
 }
 
+const MISSING: &str = "the library lacks a function";
+
 type CopyAsync = unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, i32, aclrtStream) -> aclError;
 type Synchronize = unsafe extern "C" fn(aclrtStream) -> aclError;
 type Allocate = unsafe extern "C" fn(*mut *mut c_void, usize, i32) -> aclError;
@@ -85,7 +88,7 @@ type Free = unsafe extern "C" fn(*mut c_void) -> aclError;
 
 /// Queues uploads of equal size in a loop.
 pub fn upload_each(targets: &[usize], sources: &[usize], bytes: usize, stream: &Stream) -> Result<()> {
-    let copy_async: CopyAsync = black_box(copy::aclrtMemcpyAsync);
+    let copy_async: CopyAsync = black_box(raw::functions()?.aclrtMemcpyAsync().context(MISSING)?);
     let stream = stream.as_raw();
     for (&target, &source) in targets.iter().zip(sources) {
         let (target, source, kind) = (target as *mut c_void, source as *const c_void, ACL_MEMCPY_HOST_TO_DEVICE);
@@ -100,8 +103,8 @@ pub fn upload_each(targets: &[usize], sources: &[usize], bytes: usize, stream: &
 
 /// Queues uploads of equal size in a loop and synchronizes the stream after each.
 pub fn upload_and_synchronize_each(targets: &[usize], sources: &[usize], bytes: usize, stream: &Stream) -> Result<()> {
-    let copy_async: CopyAsync = black_box(copy::aclrtMemcpyAsync);
-    let synchronize: Synchronize = black_box(streams::aclrtSynchronizeStream);
+    let copy_async: CopyAsync = black_box(raw::functions()?.aclrtMemcpyAsync().context(MISSING)?);
+    let synchronize: Synchronize = black_box(raw::functions()?.aclrtSynchronizeStream().context(MISSING)?);
     let stream = stream.as_raw();
     for (&target, &source) in targets.iter().zip(sources) {
         let (target, source, kind) = (target as *mut c_void, source as *const c_void, ACL_MEMCPY_HOST_TO_DEVICE);
@@ -118,7 +121,9 @@ pub fn upload_and_synchronize_each(targets: &[usize], sources: &[usize], bytes: 
 
 /// Allocates and frees device memory `times` times.
 pub fn allocate_and_free(bytes: usize, times: usize) -> Result<()> {
-    let (allocate, free): (Allocate, Free) = black_box((memory::aclrtMalloc, memory::aclrtFree));
+    let functions = raw::functions()?;
+    let allocate: Allocate = black_box(functions.aclrtMalloc().context(MISSING)?);
+    let free: Free = black_box(functions.aclrtFree().context(MISSING)?);
     for _ in 0..times {
         let mut pointer = ptr::null_mut();
         // SAFETY: the result goes to a local variable.
@@ -140,20 +145,12 @@ pub fn launch_each(target: usize, bytes: usize, count: usize, stream: &Stream) -
     unsafe extern "C" fn nothing(_: *mut c_void) -> i32 {
         0
     }
-    let range = kernel::KernelRange::new(target as *mut c_void, bytes, kernel::WRITE);
+    let range = KernelRange::new(target as *mut c_void, bytes, kernel::WRITE);
+    let launch = runtime::launch_kernel()?;
     for _ in 0..count {
         // SAFETY: the function touches nothing, the range and the name are read by the call.
-        let code = unsafe {
-            kernel::softaclLaunchKernel(
-                stream.as_raw(),
-                Some(nothing),
-                ptr::null_mut(),
-                None,
-                &range,
-                1,
-                c"nothing".as_ptr(),
-            )
-        };
+        let code =
+            unsafe { launch(stream.as_raw(), Some(nothing), ptr::null_mut(), None, &range, 1, c"nothing".as_ptr()) };
         if code != 0 {
             return Err(error("softaclLaunchKernel", code));
         }
@@ -171,15 +168,10 @@ fn error(function: &str, code: aclError) -> Error {
     }
 }
 
-/// Returns the address at which a simulated kernel may access device memory. The function is an extension of softacl
-/// and not part of `ascendcl::raw`.
+/// Returns the address at which a simulated kernel may access device memory.
 pub fn host_view(buffer: &DeviceBuffer<u8>) -> Result<usize> {
-    let mut view = ptr::null_mut();
-    // SAFETY: the result goes to a local variable.
-    match unsafe { extension::softaclHostView(buffer.as_raw(), buffer.len(), &mut view) } {
-        0 => Ok(view as usize),
-        code => Err(error("softaclHostView", code)),
-    }
+    // SAFETY: the buffer is alive.
+    Ok(unsafe { raw::softaclHostView(buffer.as_raw(), buffer.len()) }? as usize)
 }
 
 /// Blocks a stream until the returned gate is dropped, so that tasks are queued but not executed.

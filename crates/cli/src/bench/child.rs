@@ -4,7 +4,7 @@
 use super::fixture::Fixture;
 use super::instructions::Path;
 use super::{c_api, checked, memory, observed, probe};
-use crate::library;
+use crate::runtime;
 use anyhow::{Result, bail};
 use ascendcl::{Context, Stream};
 use std::str::FromStr;
@@ -16,7 +16,7 @@ pub const ENTRIES: usize = 1000;
 const IDLE_STREAMS: usize = 100;
 
 pub fn main(name: &str, calls: usize) -> Result<()> {
-    let context = library::bundled_device()?;
+    let context = runtime::device()?;
     if name == probe::IDLE {
         return idle(&context, Duration::from_millis(calls as u64));
     }

@@ -26,7 +26,7 @@ mod suite;
 mod sweep;
 mod transfer;
 
-use crate::{library, output};
+use crate::{output, runtime};
 use anyhow::{Context, Result, bail, ensure};
 use case::{Case, CaseBody};
 use clap::Args;
@@ -147,7 +147,7 @@ fn chosen(filter: Option<&str>) -> Result<Vec<&'static Case>> {
 
 /// Runs the cases and prints each row as soon as it is complete.
 fn measure(cases: &[&Case], arguments: &Arguments, print: bool) -> Result<BenchReport> {
-    let context = library::bundled_device()?;
+    let context = runtime::device()?;
     let quick = arguments.quick;
     let sweep_steps = if arguments.plot.is_some() { sweep::steps(quick) } else { 0 };
     let session = Session::new(context, quick, progress((cases.len() + sweep_steps) as u64));

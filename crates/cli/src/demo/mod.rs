@@ -8,7 +8,7 @@ mod reference;
 mod report;
 
 use crate::permutation::scattered;
-use crate::{library, output};
+use crate::{output, runtime};
 use anyhow::{Result, bail, ensure};
 use ascendcl::{Batch, Context, Device, DeviceBuffer, Event, PinnedBuffer, Stream};
 use clap::Args;
@@ -76,7 +76,7 @@ struct Half {
 
 impl Demo {
     fn new(block: usize) -> Result<Demo> {
-        let context = library::bundled_device()?;
+        let context = runtime::device()?;
         let [offload, reload, compute] = [context.new_stream()?, context.new_stream()?, context.new_stream()?];
         Ok(Demo { context, block, offload, reload, compute })
     }

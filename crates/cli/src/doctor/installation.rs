@@ -3,7 +3,7 @@
 use super::diagnosis::Diagnosis;
 use crate::{library, settings};
 use ascendcl_capi::VARIABLES;
-use softacl_faults::closest_match;
+use softacl_profiles::closest_match;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Spelling suggestions for unknown words in fault rules.
+//! Spelling suggestions for unknown words: names of chips, and those in fault rules and variables.
 
 /// The closest of `words` with at most one edit per six letters of `word`, plus one.
 pub fn closest_match<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
