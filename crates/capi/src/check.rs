@@ -203,7 +203,7 @@ fn write_report(is_abnormal_exit: bool) -> bool {
             let is_proven = report.is_proven();
             let mut stderr = std::io::stderr().lock();
             let color = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            let text = text::render(&Outcome::of(report), text::Options { color, verbose: false });
+            let text = text::render(&Outcome::of(report), text::Options { color, ..text::Options::default() });
             // Ignores write errors: stderr may be closed at exit, or a file that may not grow.
             let _ = without_size_signal(|| stderr.write_all(text.as_bytes()));
             is_proven

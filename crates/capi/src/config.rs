@@ -161,6 +161,11 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable { name: "SOFTACL_LOG", default: "", meaning: "`1` logs every failing call to stderr, with the reason" },
     Variable {
+        name: "SOFTACL_LOG_FILE",
+        default: "",
+        meaning: "file to which failing calls are logged instead; every process of a program appends to it",
+    },
+    Variable {
         name: "ASCEND_RT_VISIBLE_DEVICES",
         default: "all",
         meaning: "devices visible to the program, in order, for example 1,0",
@@ -348,9 +353,14 @@ pub(crate) fn kernel_libraries() -> Vec<String> {
     text.split(':').filter(|path| !path.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns `true` if failing calls are logged to stderr.
+/// Returns `true` if failing calls are logged.
 pub(crate) fn logs_failures() -> bool {
-    var("SOFTACL_LOG").is_some_and(|value| value != "0")
+    log_file().is_some() || var("SOFTACL_LOG").is_some_and(|value| value != "0")
+}
+
+/// Returns the file to which failing calls are logged.
+pub(crate) fn log_file() -> Option<String> {
+    var("SOFTACL_LOG_FILE")
 }
 
 /// Returns a variable if it is set and not empty.

@@ -4,7 +4,7 @@
 //! thread to the body, catches panics, and turns an error into its code, message and last-error cell. What a call
 //! means is decided by the engine.
 
-use crate::{config, exception_callbacks, faults, message, process, sync_gate};
+use crate::{config, exception_callbacks, faults, log_file, message, process, sync_gate};
 use ascendcl_sys::Function;
 use softacl_engine::{Caller, ContextKey, Error, Layer, fail};
 use std::cell::Cell;
@@ -314,7 +314,7 @@ fn store_message(id: &str, function: &'static Function, code: i32, why: &str) ->
 /// Stores the message of a failed call, and prints it if failures are logged.
 pub(crate) fn report(text: String) {
     if *LOGS_FAILURES {
-        eprintln!("softacl: {text}");
+        log_file::write(&format!("softacl: {text}"));
     }
     message::add(text);
 }

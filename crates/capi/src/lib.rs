@@ -15,6 +15,7 @@ mod crash_report;
 mod entry;
 mod exception_callbacks;
 mod faults;
+mod log_file;
 mod machine_cell;
 mod message;
 mod object;

@@ -1,7 +1,8 @@
 //! aclAppLog, the only variadic function of the API.
 //!
-//! Messages are printed to stderr if SOFTACL_LOG is set, and dropped otherwise.
+//! Messages are printed to stderr if SOFTACL_LOG is set, to the file that SOFTACL_LOG_FILE names, and dropped otherwise.
 
+use crate::log_file;
 use std::ffi::{CStr, c_char, c_void};
 
 const LEVELS: [&str; 4] = ["DEBUG", "INFO", "WARNING", "ERROR"];
@@ -108,7 +109,7 @@ extern "C" fn write(
         buffer.as_ptr()
     };
     let level = usize::try_from(level).ok().and_then(|level| LEVELS.get(level)).unwrap_or(&"?");
-    eprintln!("[{level}] {}:{line} {}: {}", shown(file), shown(function), shown(text));
+    log_file::write(&format!("[{level}] {}:{line} {}: {}", shown(file), shown(function), shown(text)));
 }
 
 fn shown(text: *const c_char) -> String {

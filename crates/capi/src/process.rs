@@ -19,7 +19,10 @@ pub(crate) fn machine() -> Result<&'static Machine> {
 #[cold]
 #[inline(never)]
 fn machine_or_reason() -> Result<&'static Machine> {
-    machine_cell::get_or_create(make)
+    let machine = machine_cell::get_or_create(make)?;
+    // Not in `make`: the thread asks for the machine.
+    watch::start();
+    Ok(machine)
 }
 
 /// Why calls run hooks: `OBSERVED`, plus `REGION` for each open region of `sync_gate`. Conservatively set until the

@@ -1,13 +1,13 @@
 //! The watch thread: answers who waits for whom (`softacl status`, SIGUSR1), and under the checker detects that the
 //! program hangs, reports that (W1), and ends the process.
 //!
-//! It exists from the first wait of a thread inside a call on. Without the checker it only waits for questions. Under
-//! the checker it looks at all threads and streams from time to time while one of them waits; two looks are a proof
+//! It exists as long as the machine of the process. Without the checker it only waits for questions. SIGUSR1 and the
+//! report of a crash are set up when a thread of the program first waits inside a call. Under the checker it looks at all threads and streams from time to time while one of them waits; two looks are a proof
 //! (`softacl_checker::Look`).
 
 use crate::{check, config, machine_cell};
 use softacl_checker::{Checker, Look, take_picture};
-use softacl_engine::{Machine, start_thread};
+use softacl_engine::{Machine, start_uncounted_thread};
 use softacl_memory::mailbox::Mailbox;
 use softacl_memory::without_size_signal;
 use std::io::Write as _;
@@ -23,6 +23,8 @@ const MAX_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Set when the thread is started, or could not be.
 static IS_STARTED: AtomicBool = AtomicBool::new(false);
+/// Set when a thread first waited.
+static IS_ARMED: AtomicBool = AtomicBool::new(false);
 /// Where questions arrive. Also what the thread waits for.
 static MAILBOX: OnceLock<Mailbox> = OnceLock::new();
 /// Set while nothing waits and the thread looks at nothing.
@@ -35,18 +37,31 @@ pub(crate) fn wake() {
     if IS_IDLE.load(Ordering::Relaxed) && IS_IDLE.swap(false, Ordering::AcqRel) {
         nudge();
     }
-    if !IS_STARTED.load(Ordering::Relaxed) && !IS_STARTED.swap(true, Ordering::AcqRel) {
-        start();
+    if !IS_ARMED.load(Ordering::Relaxed) && !IS_ARMED.swap(true, Ordering::AcqRel) {
+        arm();
+    }
+}
+
+/// Starts the thread, once. Called when the process has its machine.
+#[cold]
+pub(crate) fn start() {
+    if IS_STARTED.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    // If the system refuses the file or the thread, no process can ask and hangs are not detected. The program must not
+    // notice.
+    let Ok(mailbox) = Mailbox::create() else { return };
+    // Without the thread nobody would answer, so the file is closed again.
+    let (sender, receiver) = std::sync::mpsc::channel::<&'static Mailbox>();
+    let wait_and_run = move || receiver.iter().for_each(run);
+    if start_uncounted_thread("softacl-watch".to_owned(), wait_and_run).is_ok() {
+        let _ = sender.send(MAILBOX.get_or_init(|| mailbox));
     }
 }
 
 #[cold]
-fn start() {
-    // If the system refuses the file or the thread, no process can ask and hangs are not detected. The program must not
-    // notice.
-    let Ok(mailbox) = Mailbox::create() else { return };
-    let mailbox = MAILBOX.get_or_init(|| mailbox);
-    if start_thread("softacl-watch".to_owned(), move || run(mailbox)).is_ok() {
+fn arm() {
+    if MAILBOX.get().is_some() {
         check::arm_crash_report();
         install_handler();
     }

@@ -15,6 +15,9 @@ pub struct Picture {
     /// True if it is proven that the process hangs.
     pub is_hang: bool,
     pub devices: u32,
+    /// Memory and work of each device of the process.
+    #[serde(default)]
+    pub usage: Vec<DeviceUse>,
     /// Number of streams, with or without work.
     pub stream_count: u32,
     /// When the process last made a call or finished a task, in seconds of the system's monotonic clock.
@@ -28,6 +31,18 @@ pub struct Picture {
     pub waits_outside: bool,
     /// Processes that created events that this process waits for.
     pub awaited_processes: Vec<u32>,
+}
+
+/// What a process uses of a device.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceUse {
+    /// Number of the device in the system. The program may know it under another one.
+    pub device: u32,
+    /// Bytes of device memory.
+    pub used: u64,
+    pub capacity: u64,
+    /// Number of streams that run a task at this moment.
+    pub running: u32,
 }
 
 /// A thread or a stream, and what it does.
@@ -67,13 +82,18 @@ impl Picture {
     /// One line per thread and stream.
     pub fn lines(&self) -> Vec<String> {
         let thread = |waiter: &Waiter| format!("{}{}", waiter.what, at(waiter));
+        self.threads.iter().map(thread).chain(self.stream_lines()).collect()
+    }
+
+    /// One line per stream with work.
+    pub fn stream_lines(&self) -> Vec<String> {
         let stream = |waiter: &Waiter| {
             let device = waiter.device.map_or_else(String::new, |device| format!(", device {device}"));
             let tasks = waiter.tasks.unwrap_or(0);
             let noun = if tasks == 1 { "task" } else { "tasks" };
             format!("stream {}{device}, {tasks} unfinished {noun}: {}{}", waiter.id, waiter.what, at(waiter))
         };
-        self.threads.iter().map(thread).chain(self.streams.iter().map(stream)).collect()
+        self.streams.iter().map(stream).collect()
     }
 
     /// The whole picture.

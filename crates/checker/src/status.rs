@@ -5,12 +5,12 @@ use crate::call::coarse_monotonic_ns;
 use crate::checker::Checker;
 use crate::look::Look;
 use crate::operation::Operation;
-use crate::picture::{Picture, Waiter};
+use crate::picture::{DeviceUse, Picture, Waiter};
 use crate::source_path;
 use crate::wait_graph::Actor;
 use crate::wait_text::{Explanation, Line};
 use softacl_engine::observer::BlockedOn;
-use softacl_engine::{Awaited, Front, Machine};
+use softacl_engine::{Awaited, Front, Machine, StreamState};
 use std::sync::Arc;
 
 /// Takes a picture. Without the checker, the lines of waits are unknown.
@@ -30,6 +30,7 @@ pub fn picture(machine: &Machine, checker: Option<&Checker>) -> Picture {
         is_checked: checker.is_some(),
         is_hang: checker.is_some_and(Checker::has_hang),
         devices: machine.config().devices.len() as u32,
+        usage: usage(machine, &look),
         stream_count: look.snapshot.stream_count,
         last_progress: checker.map(|checker| seconds(checker.last_progress())),
         taken: seconds(coarse_monotonic_ns()),
@@ -58,6 +59,19 @@ pub fn picture(machine: &Machine, checker: Option<&Checker>) -> Picture {
         }
     }
     picture
+}
+
+/// Memory and work of each device.
+fn usage(machine: &Machine, look: &Look) -> Vec<DeviceUse> {
+    let devices = machine.config().devices.iter().zip(0_u32..);
+    devices
+        .filter_map(|(physical, device)| {
+            let memory = machine.device_memory(device.into()).ok()?;
+            let runs = |state: &&StreamState| state.device == device && state.front == Front::Running;
+            let running = look.snapshot.streams.iter().filter(runs).count() as u32;
+            Some(DeviceUse { device: *physical, used: memory.used as u64, capacity: memory.capacity as u64, running })
+        })
+        .collect()
 }
 
 /// The processes that created events that this process waits for.

@@ -60,6 +60,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         )?;
     }
     let versions: Vec<&str> = cann_versions().iter().map(|cann| cann.version.as_str()).collect();
+    text = output::fit(&text, output::width(std::io::stdout()));
     writeln!(text, "\nCANN versions (SOFTACL_CANN): {}", versions.join(", "))?;
     text += "Choose with SOFTACL_SOC or `softacl run --soc`; `softacl chips Ascend910B` shows the details of one.\n";
     output::print(text)

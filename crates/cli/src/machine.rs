@@ -1,6 +1,6 @@
 //! Options that `run`, `check` and `trace` share: the simulated machine, and the program with its environment.
 
-use crate::{library, settings};
+use crate::{library, output, settings};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use softacl_engine::Schedule;
@@ -45,6 +45,9 @@ pub struct MachineOptions {
     /// Log every failing call to stderr, with the reason
     #[arg(long)]
     log: bool,
+    /// Log every failing call to FILE, to which all processes of the program append
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
     /// Provide stub versions of other vendor libraries, for programs that need them to load
     ///
     /// The stubs (libge_runner and others) contain only functions that return an error. Enabled automatically
@@ -79,6 +82,11 @@ impl MachineOptions {
         }
         if self.log {
             command.env("SOFTACL_LOG", "1");
+        }
+        if let Some(file) = &self.log_file {
+            // Opened here for the sake of the message; the program may change its directory.
+            output::append(file).context("--log-file")?;
+            command.env("SOFTACL_LOG_FILE", std::path::absolute(file)?);
         }
         Ok(command)
     }

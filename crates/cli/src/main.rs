@@ -18,6 +18,7 @@ mod nodes;
 mod npu_smi;
 mod output;
 mod permutation;
+mod processes;
 mod run;
 mod runtime;
 mod settings;
@@ -43,9 +44,12 @@ struct Arguments {
     /// When to use colors: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     color: output::Color,
-    /// Print no summary of a trace, only errors
+    /// Print results and errors only: no progress, summaries, notes or hints
     #[arg(long, short, global = true)]
     quiet: bool,
+    /// Leave nothing out: all advice, all lines of tables
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    verbose: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -141,8 +145,7 @@ fn main() -> ExitCode {
             };
         }
     };
-    output::set_color(arguments.color);
-    output::set_quiet(arguments.quiet);
+    output::set_up(arguments.color, arguments.quiet, arguments.verbose);
     let done = |()| ExitCode::SUCCESS;
     let result = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),

@@ -1,19 +1,25 @@
 //! `npu-smi`: lists the chips of the selected profile, for detection code that runs the tool of that name.
 //!
-//! It identifies itself as softacl and prints `NA` for values that only a card has. It supports `info`, `info -l` and
-//! `info -t board -i NPU -c CHIP`, which build scripts run, and rejects every other command.
+//! It identifies itself as softacl and prints `NA` for values that only a card has. Memory, use and processes are those of
+//! the running programs of this user. It supports `info` in the forms that scripts and people use, and rejects every other
+//! command.
+
+mod load;
 
 use crate::output;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
+use load::Program;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::thread;
+use std::time::Duration;
 
-/// Emulate `npu-smi info`, `npu-smi info -l` and `npu-smi info -t board`.
+/// Emulate `npu-smi info`: chips, memory and use, and the programs that run.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
-    /// `info`, `info -l` or `info -t board -i NPU -c CHIP`
+    /// `info`, `info -l`, `info -t board|usages|memory -i NPU [-c CHIP]` or `info watch [-i NPU] [-d SECONDS]`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
@@ -29,13 +35,19 @@ pub fn run(words: &[OsString]) -> Result<()> {
     let text = match words[..] {
         ["info"] => table()?,
         ["info", "-l"] => list()?,
-        ["info", "-t", "board", "-i", npu] => board(npu, None)?,
-        ["info", "-t", "board", "-i", npu, "-c", chip] => board(npu, Some(chip))?,
+        ["info", "-t", kind @ ("board" | "usages" | "memory"), "-i", npu] => details(kind, npu, None)?,
+        ["info", "-t", kind @ ("board" | "usages" | "memory"), "-i", npu, "-c", chip] => {
+            details(kind, npu, Some(chip))?
+        }
+        ["info", "watch", ref options @ ..] => return watch(options),
         ["-v" | "--version"] => format!("npu-smi of softacl {}\n", env!("CARGO_PKG_VERSION")),
-        _ => bail!("npu-smi: softacl supports only `npu-smi info`, `npu-smi info -l` and `npu-smi info -t board`"),
+        _ => bail!("npu-smi: softacl supports only {SUPPORTED}"),
     };
     output::print(text)
 }
+
+const SUPPORTED: &str = "`npu-smi info`, `npu-smi info -l`, `npu-smi info -t board|usages|memory -i NPU [-c CHIP]` and \
+                         `npu-smi info watch [-i NPU] [-d SECONDS]`";
 
 fn list() -> Result<String> {
     let count = ascendcl_capi::device_count().map_err(|error| anyhow!(error))?;
@@ -49,13 +61,84 @@ fn list() -> Result<String> {
     Ok(text)
 }
 
-/// Describes an NPU, or its only chip. Build scripts make the name of the SoC from type and name of the chip, on A3
+/// Describes an NPU, or its only chip.
+fn details(kind: &str, npu: &str, chip: Option<&str>) -> Result<String> {
+    let count = ascendcl_capi::device_count().map_err(|error| anyhow!(error))?;
+    let Some(number) = npu.parse().ok().filter(|npu: &u32| *npu < count && chip.is_none_or(|chip| chip == "0")) else {
+        bail!("npu-smi: NPU {npu} with chip {} does not exist; see `npu-smi info -l`", chip.unwrap_or("0"));
+    };
+    match kind {
+        "board" => board(npu, chip),
+        kind => Ok(memory_and_use(kind, number, &load::programs(), soc()?.1)),
+    }
+}
+
+/// Describes memory, or memory and use.
+fn memory_and_use(kind: &str, npu: u32, programs: &[Program], capacity: usize) -> String {
+    let load = load::of(programs, npu);
+    let (npu, capacity) = (npu.to_string(), capacity as u64);
+    let mut lines = vec![("NPU ID", npu), ("Chip Count", "1".to_owned()), ("", String::new())];
+    lines.push(("HBM Capacity(MB)", (capacity >> 20).to_string()));
+    if kind == "usages" {
+        lines.push(("HBM Usage Rate(%)", percent(load.used, capacity).to_string()));
+        lines.push(("Aicore Usage Rate(%)", load.busy.to_string()));
+        let unknown =
+            ["Aivector Usage Rate(%)", "Aicpu Usage Rate(%)", "Ctrlcpu Usage Rate(%)", "HBM Bandwidth Usage Rate(%)"];
+        lines.extend(unknown.map(|name| (name, "NA".to_owned())));
+    } else {
+        lines.push(("HBM Usage(MB)", (load.used >> 20).to_string()));
+        lines.extend(["HBM Clock Speed(MHz)", "HBM Temperature(C)"].map(|name| (name, "NA".to_owned())));
+    }
+    lines.push(("Chip ID", "0".to_owned()));
+    let line = |(name, value): (&str, String)| match name {
+        "" => "\n".to_owned(),
+        name => format!("\t{name:<30} : {value}\n"),
+    };
+    lines.into_iter().map(line).collect()
+}
+
+fn percent(part: u64, whole: u64) -> u64 {
+    (part * 100).checked_div(whole).unwrap_or(0)
+}
+
+/// Prints memory and use again and again, until somebody ends it.
+fn watch(options: &[&str]) -> Result<()> {
+    let count = ascendcl_capi::device_count().map_err(|error| anyhow!(error))?;
+    let (mut npus, mut delay) = (0..count, Duration::from_secs(1));
+    for pair in options.chunks(2) {
+        match *pair {
+            ["-i", npu] => match npu.parse().ok().filter(|npu: &u32| *npu < count) {
+                Some(npu) => npus = npu..npu + 1,
+                None => bail!("npu-smi: NPU {npu} does not exist; see `npu-smi info -l`"),
+            },
+            ["-c", "0"] => {}
+            ["-d", seconds] => match seconds.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            {
+                Some(given) => delay = given.max(Duration::from_millis(100)),
+                None => bail!("npu-smi: -d {seconds} is not a number of seconds"),
+            },
+            _ => bail!("npu-smi: {} is no option of watch; softacl supports only {SUPPORTED}", pair[0]),
+        }
+    }
+    let capacity = soc()?.1 as u64;
+    let columns = ["NpuID(Idx)", "ChipId(Idx)", "Pwr(W)", "Temp(C)", "AI Core(%)", "Memory(%)", "Memory(MB)"];
+    let row = |cells: [&str; 7]| cells.map(|cell| format!("{cell:<12}")).concat().trim_end().to_owned() + "\n";
+    output::print(row(columns))?;
+    loop {
+        let programs = load::programs();
+        for npu in npus.clone() {
+            let load = load::of(&programs, npu);
+            let memory = percent(load.used, capacity).to_string();
+            let megabytes = (load.used >> 20).to_string();
+            output::print(row([&npu.to_string(), "0", "NA", "NA", &load.busy.to_string(), &memory, &megabytes]))?;
+        }
+        thread::sleep(delay);
+    }
+}
+
+/// Describes the board. Build scripts make the name of the SoC from type and name of the chip, on A3
 /// from name of the chip and name of the NPU.
 fn board(npu: &str, chip: Option<&str>) -> Result<String> {
-    let count = ascendcl_capi::device_count().map_err(|error| anyhow!(error))?;
-    if !npu.parse().is_ok_and(|npu: u32| npu < count) || chip.is_some_and(|chip| chip != "0") {
-        bail!("npu-smi: NPU {npu} with chip {} does not exist; see `npu-smi info -l`", chip.unwrap_or("0"));
-    }
     let soc = soc()?.0;
     let mut text = format!("\t{:<30} : {npu}\n\t{:<30} : softacl, no card\n", "NPU ID", "Product Name");
     let mut line = |name: &str, value: &str| writeln!(text, "\t{name:<30} : {value}");
@@ -79,6 +162,7 @@ fn board(npu: &str, chip: Option<&str>) -> Result<String> {
 fn table() -> Result<String> {
     let count = ascendcl_capi::device_count().map_err(|error| anyhow!(error))?;
     let (soc, memory) = soc()?;
+    let programs = load::programs();
     let name = soc.trim_start_matches("Ascend");
     let thin = format!("+{}+{}+{}+\n", "-".repeat(27), "-".repeat(15), "-".repeat(52));
     let thick = thin.replace('-', "=");
@@ -91,10 +175,35 @@ fn table() -> Result<String> {
     for device in 0..count {
         let mut row = |cells: [&str; 3]| writeln!(text, "| {:<26}| {:<14}| {:<51}|", cells[0], cells[1], cells[2]);
         row([&format!("{device:<5} {name}"), "NA", "NA          NA                NA"])?;
-        row(["0", "NA", &format!("NA          NA                NA / {}", memory >> 20)])?;
+        let load = load::of(&programs, device);
+        row(["0", "NA", &format!("{:<12}{:<18}{} / {}", load.busy, "NA", load.used >> 20, memory >> 20)])?;
         text.push_str(&thick);
     }
+    write_processes(&mut text, &programs, count)?;
     Ok(text)
+}
+
+/// Adds the table of the programs that run, as the tool does.
+fn write_processes(text: &mut String, programs: &[Program], count: u32) -> Result<()> {
+    let line = ["-".repeat(27), "-".repeat(15), "-".repeat(26), "-".repeat(25)].join("+");
+    let (thin, thick) = (format!("+{line}+\n"), format!("+{}+\n", line.replace('-', "=")));
+    let row = |cells: [&str; 4]| format!("| {:<26}| {:<14}| {:<25}| {:<24}|\n", cells[0], cells[1], cells[2], cells[3]);
+    *text += &thin;
+    *text += &row(["NPU     Chip", "Process id", "Process name", "Process memory(MB)"]);
+    *text += &thick;
+    for device in 0..count {
+        let load = load::of(programs, device);
+        if load.programs.is_empty() {
+            writeln!(text, "| {:<95}|", format!("No running processes found in NPU {device}"))?;
+        }
+        for (program, used) in load.programs {
+            let name: String = program.name.chars().take(24).collect();
+            let chip = format!("{device:<8}0");
+            *text += &row([&chip, &program.id.to_string(), &name, &(used >> 20).to_string()]);
+        }
+        *text += &thick;
+    }
+    Ok(())
 }
 
 /// Returns the SoC name and the memory per device in bytes.

@@ -1,4 +1,5 @@
-//! Standard output, its colors and width, and report files. Write failures are errors, not panics.
+//! What commands print: to which stream, in which colors and widths, how much of it, and report files. Write failures are
+//! errors, not panics.
 
 use crate::library;
 use anyhow::{Context, Result};
@@ -27,29 +28,57 @@ pub enum Color {
 }
 
 static HAS_COLOR: AtomicBool = AtomicBool::new(false);
+static HAS_COLOR_ON_STDERR: AtomicBool = AtomicBool::new(false);
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
+static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
 
-/// Decides whether stdout gets colors.
-pub fn set_color(color: Color) {
-    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let has_color = match color {
-        Color::Auto => io::stdout().is_terminal() && !is_plain,
-        Color::Always => true,
-        Color::Never => false,
-    };
-    HAS_COLOR.store(has_color, Ordering::Relaxed);
+/// Decides, for all commands, which streams get colors and how much is printed.
+pub fn set_up(color: Color, is_quiet: bool, is_verbose: bool) {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let is_plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
+    HAS_COLOR.store(wants_color(color, io::stdout().is_terminal(), is_plain), Ordering::Relaxed);
+    HAS_COLOR_ON_STDERR.store(wants_color(color, io::stderr().is_terminal(), is_plain), Ordering::Relaxed);
+    IS_QUIET.store(is_quiet, Ordering::Relaxed);
+    IS_VERBOSE.store(is_verbose, Ordering::Relaxed);
 }
 
+fn wants_color(color: Color, is_terminal: bool, is_plain: bool) -> bool {
+    match color {
+        Color::Auto => is_terminal && !is_plain,
+        Color::Always => true,
+        Color::Never => false,
+    }
+}
+
+/// True if standard output gets colors.
 pub fn has_color() -> bool {
     HAS_COLOR.load(Ordering::Relaxed)
 }
 
-pub fn set_quiet(is_quiet: bool) {
-    IS_QUIET.store(is_quiet, Ordering::Relaxed);
+pub fn has_color_on_stderr() -> bool {
+    HAS_COLOR_ON_STDERR.load(Ordering::Relaxed)
 }
 
+/// True if only results and errors are wanted: no progress, summaries, notes or hints.
 pub fn is_quiet() -> bool {
     IS_QUIET.load(Ordering::Relaxed)
+}
+
+/// True if nothing is to be left out.
+pub fn is_verbose() -> bool {
+    IS_VERBOSE.load(Ordering::Relaxed)
+}
+
+/// True if a status line may be shown while a command works.
+pub fn shows_progress() -> bool {
+    io::stderr().is_terminal() && !is_quiet()
+}
+
+/// Prints text beside the result to stderr, unless only results are wanted.
+pub fn eprint_summary(text: impl Display) {
+    if !is_quiet() {
+        eprint_line(text);
+    }
 }
 
 fn colored(code: u8, text: &str) -> String {
@@ -74,6 +103,14 @@ pub fn width(file: impl AsFd) -> Option<usize> {
     // SAFETY: the call fills the structure.
     let result = unsafe { libc::ioctl(file.as_fd().as_raw_fd(), libc::TIOCGWINSZ, &mut size) };
     (result == 0 && size.ws_col > 0).then(|| size.ws_col.into())
+}
+
+/// Shortens the lines of a table to the width of the terminal.
+pub fn fit(table: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return table.to_owned() };
+    let fits = |line: &str| line.chars().count() <= width;
+    let shortened = |line: &str| line.chars().take(width.saturating_sub(1)).chain(['…']).collect::<String>();
+    table.lines().map(|line| if fits(line) { line.to_owned() } else { shortened(line) } + "\n").collect()
 }
 
 /// Returns the version with what a bug report needs: commit, target and library.
@@ -209,4 +246,29 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
     // SAFETY: the path is a C string, and the call fills the structure; zeroes are valid for it.
     let (result, status) = unsafe { (libc::statvfs(path.as_ptr(), status.as_mut_ptr()), status.assume_init()) };
     (result == 0).then(|| status.f_bavail * status.f_frsize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_are_for_terminals_unless_an_option_decides() {
+        for (color, is_terminal, is_plain, wanted) in [
+            (Color::Auto, true, false, true),
+            (Color::Auto, true, true, false),
+            (Color::Auto, false, false, false),
+            (Color::Always, false, true, true),
+            (Color::Never, true, false, false),
+        ] {
+            assert_eq!(wants_color(color, is_terminal, is_plain), wanted, "{color:?} {is_terminal} {is_plain}");
+        }
+    }
+
+    #[test]
+    fn lines_of_tables_end_at_the_edge_of_the_terminal() {
+        let table = "name    value\nlong name 1234\n";
+        assert_eq!(fit(table, None), table);
+        assert_eq!(fit(table, Some(13)), "name    value\nlong name 12…\n");
+    }
 }

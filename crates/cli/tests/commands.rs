@@ -208,6 +208,8 @@ fn version_names_commit_target_and_library() {
 fn mistakes_are_answered_with_suggestions() {
     let stderr = |words: &[&str]| text(&softacl(words).stderr);
     assert!(stderr(&["chek", "--", "true"]).contains("'check'"));
+    assert!(stderr(&["chips", "Ascned910B"]).contains("did you mean Ascend910B?"));
+    assert!(stderr(&["run", "--soc", "901b", "--", "true"]).contains("did you mean Ascend910B?"));
     assert!(stderr(&["explain", "ACL_EROR_RT_STREAM_CONTEXT"]).contains("did you mean ACL_ERROR_RT_STREAM_CONTEXT?"));
     assert!(stderr(&["run", "--faults", "aclrtMalloc=999999", "--", "true"]).contains("code 999999 does not exist"));
     // The hint about `--` appears only where a program is missing.
@@ -217,4 +219,22 @@ fn mistakes_are_answered_with_suggestions() {
     let rendered = softacl(&["--color", "always", "explain", "H1"]);
     assert!(text(&rendered.stdout).starts_with("\x1b[1mH1: "));
     assert!(text(&softacl(&["explain", "H1"]).stdout).starts_with("# H1: "));
+}
+
+#[test]
+fn color_and_quiet_hold_for_every_command() {
+    let check = |words: &[&str], more: &[&str]| {
+        let done = softacl(&[words, &["check"], more, &["--", "true"]].concat());
+        (done.status.code(), text(&done.stderr))
+    };
+    let accepted = ["--allow-unchecked"];
+    let (code, plain) = check(&[], &accepted);
+    assert!(code == Some(0) && plain.contains("softacl check: ") && !plain.contains('\x1b'), "{plain}");
+    let (_, colored) = check(&["--color", "always"], &accepted);
+    assert!(colored.contains("\x1b["), "{colored}");
+    let (code, unchecked) = check(&["-q"], &[]);
+    assert_eq!((code, unchecked.lines().count()), (Some(3), 1), "{unchecked}");
+    assert_eq!(text(&softacl(&["-q", "doctor"]).stdout), "");
+    assert!(text(&softacl(&["--color", "always", "doctor"]).stdout).contains("\x1b[32m"));
+    assert!(!softacl(&["-q", "-v", "chips"]).status.success(), "one excludes the other");
 }

@@ -111,6 +111,7 @@ fn running_program_answers_who_waits_for_whom() {
     let json: serde_json::Value = serde_json::from_str(&status(&["status", "--json", "-", &pid])).expect("JSON");
     assert_eq!((&json["pid"], &json["is_checked"]), (&serde_json::json!(child.id()), &serde_json::json!(false)));
     let list = status(&["status"]);
+    assert!(list.contains("\n  stream 1, device 0, "), "{list}");
     assert!(list.contains(&format!("process {pid}: ")), "{list}");
     // SAFETY: sends signals to a child that was not reaped yet.
     unsafe { libc::kill(child.id().cast_signed(), libc::SIGUSR1) };

@@ -88,7 +88,7 @@ pub use {
     task::kernel::{KernelCode, OperationTable, Ranges as KernelRanges},
     task::operation::Helpers,
     task::random::{Distribution, Parameter as RandomParameter, RandomElement},
-    thread::start as start_thread,
+    thread::{start as start_thread, start_uncounted as start_uncounted_thread},
     virtual_memory::{AccessGrant, PhysicalRequest},
     waits::{Awaited, Front, StreamState, StreamWait, WaitSnapshot},
 };

@@ -58,6 +58,12 @@ impl LazyThreads {
 /// Starts a thread that receives no signals except synchronous faults.
 pub fn start(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
     system::check_allowed(Resource::Thread, 1)?;
+    start_uncounted(name, run)
+}
+
+/// Starts such a thread, but asks no fault rule: for a thread beside the work of the program, which must not change what
+/// a rule counts.
+pub fn start_uncounted(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     // The new thread inherits the signal mask; the mask of this thread is restored right after.
     // SAFETY: `all` is initialized by `sigfillset`, and the calls access only the two local sets.

@@ -6,7 +6,9 @@ use super::{MergedFinding, Outcome, finding_kind, frames, source, unknown_writer
 use crate::finding::{Finding, Participant, Severity};
 use std::fmt::Write as _;
 
-const WIDTH: usize = 100;
+/// Width of text on a terminal: its own within these limits, and the upper one elsewhere.
+const MIN_WIDTH: usize = 60;
+const MAX_WIDTH: usize = 100;
 /// Limits per finding. The other formats show more.
 const MAX_CALLERS: usize = 3;
 const MAX_RANGES: usize = 3;
@@ -21,6 +23,10 @@ pub struct Options {
     pub color: bool,
     /// Shows all advice, in full.
     pub verbose: bool,
+    /// Shows only what is proven, and nothing for a program without such findings.
+    pub quiet: bool,
+    /// Columns of the terminal.
+    pub width: Option<usize>,
 }
 
 pub fn render(outcome: &Outcome, options: Options) -> String {
@@ -30,6 +36,12 @@ pub fn render(outcome: &Outcome, options: Options) -> String {
     let repeat = outcome.repeat();
     for case in &full {
         page.finding(&case.finding, &repeat);
+    }
+    if options.quiet {
+        if !full.is_empty() || outcome.unchecked.is_some() {
+            page.summary(outcome);
+        }
+        return page.text;
     }
     for case in brief.iter().take(MAX_ADVICE) {
         page.advice(&case.finding);
@@ -55,14 +67,7 @@ pub fn render(outcome: &Outcome, options: Options) -> String {
     for line in outcome.exploration.iter().flat_map(Exploration::lines) {
         page.line("", &plain(&line));
     }
-    let color = match (outcome.count(Severity::Proven), outcome.limits().next().is_none()) {
-        (0, true) if outcome.unchecked.is_none() => GREEN,
-        // The notes state limits of the report, so green would promise too much.
-        (0, _) if outcome.unchecked.is_none() => YELLOW,
-        _ => RED,
-    };
-    let summary = page.paint(color, &outcome.summary());
-    page.line("", &format!("softacl check: {summary}"));
+    page.summary(outcome);
     page.text
 }
 
@@ -86,10 +91,23 @@ impl TextWriter {
         writeln!(self.text, "{indent}{text}").expect("writing to a String cannot fail");
     }
 
+    /// Writes the last line.
+    fn summary(&mut self, outcome: &Outcome) {
+        let color = match (outcome.count(Severity::Proven), outcome.limits().next().is_none()) {
+            (0, true) if outcome.unchecked.is_none() => GREEN,
+            // The notes state limits of the report, so green would promise too much.
+            (0, _) if outcome.unchecked.is_none() => YELLOW,
+            _ => RED,
+        };
+        let summary = self.paint(color, &outcome.summary());
+        self.line("", &format!("softacl check: {summary}"));
+    }
+
     /// Writes wrapped text after `before`, with later lines indented by `hang`.
     fn wrapped(&mut self, before: &str, hang: usize, text: &str) {
         let blank = " ".repeat(hang);
-        for (number, line) in wrap(text, WIDTH.saturating_sub(hang)).iter().enumerate() {
+        let width = self.options.width.map_or(MAX_WIDTH, |columns| columns.clamp(MIN_WIDTH, MAX_WIDTH));
+        for (number, line) in wrap(text, width.saturating_sub(hang)).iter().enumerate() {
             self.line(if number == 0 { before } else { &blank }, line);
         }
     }
@@ -259,7 +277,7 @@ softacl check: 1 proven, 1 advice; schedule late
     #[test]
     fn colored_output_differs_only_in_escape_codes() {
         let outcome = Outcome::of(example::report());
-        let colored = render(&outcome, Options { color: true, verbose: false });
+        let colored = render(&outcome, Options { color: true, ..Options::default() });
         assert!(colored.contains("\x1b[1;31mPROVEN H1\x1b[0m"));
         let mut bare = colored;
         while let Some(start) = bare.find("\x1b[") {
@@ -303,7 +321,27 @@ softacl check: 1 proven, 1 advice; schedule late
         let text = text(report);
         assert!(text.lines().count() < 65, "{} lines", text.lines().count());
         assert!(text.contains("and 46 more operations") && text.contains("and 97 more ranges"));
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= MAX_WIDTH), "{text}");
+    }
+
+    #[test]
+    fn quiet_reports_have_proven_findings_only() {
+        let quiet = Options { quiet: true, ..Options::default() };
+        let text = render(&Outcome::of(example::report()), quiet);
+        assert!(text.starts_with("PROVEN H1") && !text.contains("ADVICE") && !text.contains("Details of"), "{text}");
+        assert!(text.ends_with("softacl check: 1 proven, 1 advice; schedule late\n"), "{text}");
+        let mut report = example::report();
+        report.findings.retain(|finding| finding.severity == Severity::Advice);
+        assert_eq!(render(&Outcome::of(report), quiet), "");
+    }
+
+    #[test]
+    fn text_is_wrapped_to_the_terminal() {
+        let narrow = render(&Outcome::of(example::report()), Options { width: Some(70), ..Options::default() });
+        let is_copied = |line: &&str| line.trim_start().starts_with("repeat");
+        let longest = narrow.lines().filter(|line| !is_copied(line)).map(|line| line.chars().count()).max();
+        assert!(longest.is_some_and(|longest| (60..=78).contains(&longest)), "{longest:?}\n{narrow}");
+        assert!(narrow.lines().count() > text(example::report()).lines().count());
     }
 
     #[test]
@@ -316,7 +354,7 @@ softacl check: 1 proven, 1 advice; schedule late
         let brief = render(&outcome, Options::default());
         assert!(brief.contains("and 5 more findings of severity advice"));
         assert!(!brief.contains("repeat"));
-        let long = render(&outcome, Options { color: false, verbose: true });
+        let long = render(&outcome, Options { verbose: true, ..Options::default() });
         assert_eq!(long.matches("ADVICE P1  asynchronous copy that blocked").count(), 15);
     }
 
@@ -332,7 +370,7 @@ softacl check: 1 proven, 1 advice; schedule late
         let expected = "note  H1, H3 not judged for 3 copies: the memory is not watched\n\
                         softacl check: 0 proven, 0 advice, 1 not judged; schedule late\n";
         assert_eq!(text(report.clone()), expected);
-        let colored = render(&Outcome::of(report), Options { color: true, verbose: false });
+        let colored = render(&Outcome::of(report), Options { color: true, ..Options::default() });
         assert!(colored.contains("\x1b[33m0 proven"), "yellow, not green: {colored}");
     }
 

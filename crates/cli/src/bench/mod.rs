@@ -9,6 +9,7 @@ mod checked;
 mod child;
 mod compare;
 mod fixture;
+mod history;
 mod instructions;
 mod interleave;
 mod kernel;
@@ -34,6 +35,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::{BenchReport, HostInfo, Row, RowState, Table};
 use session::Session;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use suite::SUITE;
 
@@ -57,6 +59,9 @@ pub struct Arguments {
     /// regression
     #[arg(long, value_names = ["OLD.json", "NEW.json"], num_args = 1..=2)]
     compare: Vec<PathBuf>,
+    /// Show how the medians of several --json files developed, without measuring; with --plot also as charts
+    #[arg(long, value_name = "FILE.json", num_args = 2.., conflicts_with_all = ["compare", "json", "filter", "quick"])]
+    history: Vec<PathBuf>,
     /// List the cases and their targets
     #[arg(long)]
     list: bool,
@@ -75,6 +80,7 @@ const EXAMPLES: &str = "Examples:
   softacl bench --compare before.json              ... measure again; exit code 1 on a regression
   softacl bench --compare before.json after.json   ... compare two files
   softacl bench --filter idle --plot bench.svg     one case, and the plots
+  softacl bench --history mon.json tue.json wed.json --plot history.svg    how the medians developed
 
 Lower is better for every metric. \"x\" is softacl's time divided by the reference's, per round; quartiles show the
 spread. A \"pair\" is one uncontended mutex lock and unlock. A missed target does not change the exit code; wrong data
@@ -88,6 +94,9 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     if arguments.list {
         chosen.iter().for_each(|case| println!("{:<28} {}{}", case.key, case.title, report::targets(case)));
         return Ok(());
+    }
+    if !arguments.history.is_empty() {
+        return show_history(&arguments.history, arguments.plot.as_deref());
     }
     let old = arguments.compare.first().map(|file| read(file)).transpose()?;
     if let (Some(old), Some(new)) = (&old, arguments.compare.get(1)) {
@@ -108,6 +117,20 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         report.cases.iter().filter(|row| row.state == RowState::Failed).map(|row| row.key.as_str()).collect();
     ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     old.map_or(Ok(()), |old| report_differences(&old, &report, !to_output))
+}
+
+/// Shows the medians of several runs.
+fn show_history(files: &[PathBuf], plot: Option<&Path>) -> Result<()> {
+    let runs = files.iter().map(|file| read(file)).collect::<Result<Vec<_>>>()?;
+    let is_quick = |run: &BenchReport| run.quick;
+    ensure!(
+        runs.iter().all(is_quick) || !runs.iter().any(is_quick),
+        "a quick run and a full run measure different sizes and cannot be compared"
+    );
+    if let Some(file) = plot {
+        write(file, history::svg(files, &runs))?;
+    }
+    output::print(output::fit(&history::table(files, &runs), output::width(io::stdout())))
 }
 
 fn read(file: &Path) -> Result<BenchReport> {
@@ -191,9 +214,10 @@ fn run(case: &Case, session: &Session) -> Row {
     }
 }
 
-/// Creates a progress bar on stderr, which is visible only if that is a terminal.
+/// Creates a progress bar on stderr, which is visible only if that is a terminal and nobody asked for silence.
 fn progress(cases: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(cases), ProgressDrawTarget::stderr());
+    let target = if output::shows_progress() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(cases), target);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar

@@ -12,7 +12,7 @@ const RIGHT: f64 = 150.0;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 60.0;
 /// Colors for readers who prefer a dark page: those of the timeline page.
-const DARK: &str = "@media (prefers-color-scheme: dark) { svg { fill: #e5e9f0; } rect[fill='white'] { fill: #1b2029; } \
+pub(super) const DARK: &str = "@media (prefers-color-scheme: dark) { svg { fill: #e5e9f0; } rect[fill='white'] { fill: #1b2029; } \
     [stroke='#e5e7eb'] { stroke: #323a48; } [stroke='#f3f4f6'] { stroke: #262d39; } [stroke='#9ca3af'] { stroke: #5c6678; } \
     [fill='#6b7280'] { fill: #9aa5b8; } [stroke='#6b7280'] { stroke: #9aa5b8; } [fill='#0072b2'] { fill: #56b4e9; } \
     [stroke='#0072b2'] { stroke: #56b4e9; } [fill='#c1272d'] { fill: #ff6b72; } [stroke='#c1272d'] { stroke: #ff6b72; } }";
@@ -173,7 +173,7 @@ fn legend(out: &mut String, sweep: &Sweep, up: &Axis) {
     }
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

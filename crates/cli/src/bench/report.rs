@@ -4,10 +4,10 @@ use super::case::{Case, Target};
 use super::outcome::CaseOutcome;
 use super::statistics::Summary;
 use super::sweep::Sweep;
+use crate::output;
 use crate::units::{digits, duration, size};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::IsTerminal;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BenchReport {
@@ -153,8 +153,7 @@ pub enum Color {
 
 impl Table {
     pub fn new() -> Table {
-        let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Table { color: is_wanted && std::io::stdout().is_terminal() }
+        Table { color: output::has_color() }
     }
 
     pub fn paint(&self, color: Color, text: &str) -> String {

@@ -56,7 +56,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     let write_error = || format!("could not write {}", arguments.output.display());
     file.write_all(measured.to_toml().as_bytes()).with_context(write_error)?;
     for (name, figure) in measured.iter() {
-        output::eprint_line(format_args!("{:<22} {figure}", name.key()));
+        output::eprint_summary(format_args!("{:<22} {figure}", name.key()));
     }
     Ok(())
 }

@@ -60,9 +60,6 @@ pub struct Arguments {
     /// What to do with a program that provably hangs (W1)
     #[arg(long, value_name = "ACTION", default_value = "end")]
     pub(super) on_hang: OnHang,
-    /// Show all advice, in full
-    #[arg(long, short)]
-    pub(super) verbose: bool,
     /// Hide findings listed in FILE, one "ID LOCATION" per line, for example `H1 app.c:42`
     #[arg(long, value_name = "FILE")]
     pub(super) suppress: Vec<PathBuf>,

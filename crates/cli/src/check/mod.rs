@@ -18,13 +18,13 @@ pub use arguments::Arguments;
 use crate::machine;
 use crate::{output, settings, signals};
 use anyhow::{Context, Result, ensure};
-use arguments::Format;
+use arguments::{FailOn, Format};
 use outcome::{exit_code, fails, new_outcome};
 use softacl_checker::report::suppression::Suppressions;
 use softacl_checker::report::{Outcome, github, html, json, markdown, sarif, text};
 use std::env;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -126,12 +126,17 @@ fn suppressions(paths: &[PathBuf]) -> Result<Suppressions> {
 }
 
 fn print_report(outcome: &Outcome, arguments: &Arguments) {
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-    let dumb = set("TERM").is_some_and(|term| term == "dumb");
-    let color = io::stderr().is_terminal() && set("NO_COLOR").is_none() && !dumb;
-    let mut text = text::render(outcome, text::Options { color, verbose: arguments.verbose });
+    let options = text::Options {
+        color: output::has_color_on_stderr(),
+        verbose: output::is_verbose(),
+        // Advice that makes the exit code 2 must be shown.
+        quiet: output::is_quiet() && arguments.fail_on != FailOn::Advice,
+        width: output::width(io::stderr()),
+    };
+    let mut text = text::render(outcome, options);
     if arguments.format == Format::Github {
-        let root = set("GITHUB_WORKSPACE").map_or_else(|| env::current_dir().unwrap_or_default(), PathBuf::from);
+        let root = env::var_os("GITHUB_WORKSPACE").filter(|value| !value.is_empty());
+        let root = root.map_or_else(|| env::current_dir().unwrap_or_default(), PathBuf::from);
         text += &github::render(outcome, &root);
     }
     // Ignore write errors; the exit code carries the result.

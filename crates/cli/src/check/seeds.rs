@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use softacl_checker::report::Outcome;
 use softacl_checker::report::suppression::Suppressions;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions, stdou
 
 /// Prints a status line that replaces the previous one, if stderr is a terminal.
 fn progress(text: &str) {
-    if io::stderr().is_terminal() {
+    if output::shows_progress() {
         let _ = write!(io::stderr(), "\r\x1b[K{text}");
     }
 }

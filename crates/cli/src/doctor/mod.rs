@@ -48,7 +48,8 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
 
 fn render(all: &[Diagnosis]) -> String {
     let mut text = String::new();
-    for Diagnosis { subject, state, text: what, remedy } in all {
+    let is_wanted = |diagnosis: &&Diagnosis| diagnosis.state == State::Problem || !output::is_quiet();
+    for Diagnosis { subject, state, text: what, remedy } in all.iter().filter(is_wanted) {
         let word = match state {
             State::Good => output::green("ok     "),
             State::Note => output::yellow("note   "),
@@ -58,6 +59,9 @@ fn render(all: &[Diagnosis]) -> String {
         if let Some(remedy) = remedy {
             text += &format!("{:25}{remedy}\n", "");
         }
+    }
+    if output::is_quiet() {
+        return text;
     }
     let count = |state| all.iter().filter(|diagnosis| diagnosis.state == state).count();
     let (problems, notes) = (count(State::Problem), count(State::Note));

@@ -1,9 +1,9 @@
 //! Turns the logs that processes left into one trace, and keeps its tracks for the other reports.
 
 use super::gzip::GzipWriter;
-use crate::output::ReportFile;
+use crate::output::{self, ReportFile};
 use anyhow::Result;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use softacl_tracer::{LogEnd, Summary, TraceWriter, Tracks};
 use std::fs;
 use std::io::{self, BufWriter};
@@ -40,7 +40,10 @@ pub fn convert(directory: &Path, file: ReportFile, needs_tracks: bool) -> Result
     // Shown if it takes a while, and only on a terminal.
     let style = ProgressStyle::with_template("softacl trace: writing {msg}, {bytes} so far").expect("a valid template");
     let progress = ProgressBar::new_spinner().with_style(style).with_message(file.path().display().to_string());
-    progress.enable_steady_tick(Duration::from_millis(500));
+    match output::shows_progress() {
+        true => progress.enable_steady_tick(Duration::from_millis(500)),
+        false => progress.set_draw_target(ProgressDrawTarget::hidden()),
+    }
     let is_compressed = file.path().extension().is_some_and(|extension| extension == "gz");
     let mut converted = Converted::default();
     file.write(|file| {

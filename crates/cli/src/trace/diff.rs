@@ -68,7 +68,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     let comparison = compare(&read(&arguments.before)?, &read(&arguments.after)?);
     match &arguments.json {
         Some(path) => output::write_json(path, &comparison),
-        None => output::print(render(&comparison, arguments.lines)),
+        None => output::print(render(&comparison, if output::is_verbose() { usize::MAX } else { arguments.lines })),
     }
 }
 

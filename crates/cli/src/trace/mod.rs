@@ -100,7 +100,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         ensure!(arguments.machine.program.is_empty(), "--open shows a trace; it does not run a program");
         let mut reports = Reports::open(arguments, None)?;
         let converted = open::read(file).with_context(|| format!("could not read {}", file.display()))?;
-        output::eprint_line(text::render(&converted.summaries, &converted.notes, &[]).trim_end());
+        output::eprint_summary(text::render(&converted.summaries, &converted.notes, &[]).trim_end());
         reports.write(&file.display().to_string(), &converted)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -116,9 +116,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     if !converted.summaries.is_empty() {
         written.insert(0, output);
     }
-    if !output::is_quiet() {
-        output::eprint_line(text::render(&converted.summaries, &converted.notes, &written).trim_end());
-    }
+    output::eprint_summary(text::render(&converted.summaries, &converted.notes, &written).trim_end());
     if arguments.timing {
         timing::print(&arguments.clock.reports(directory.path(), &timing::BATCH_SIZES)?);
     }

@@ -1,6 +1,7 @@
 //! Renders the summary of a trace for the terminal: a timeline of a few lines, and tables.
 
 use super::tables::{Table, plural, remarks, tables, time};
+use crate::output;
 use crate::units::size;
 use softacl_tracer::{Row, Summary};
 use std::fmt::Write as _;
@@ -9,8 +10,10 @@ use std::path::{Path, PathBuf};
 /// Width of the timeline in characters, where it is not that of the terminal.
 const WIDTH: usize = 60;
 const MAX_WIDTH: usize = 160;
-/// Maximum number of lines per table.
+/// Maximum number of lines per table, unless nothing is to be left out.
 const MAX_LINES: usize = 12;
+/// The first column of a table is not shortened to less.
+const MIN_NAME: usize = 16;
 /// Maximum number of threads, and of streams, in the timeline.
 const MAX_ROWS: usize = 10;
 const TEXT: &str = "writing to a string cannot fail";
@@ -49,8 +52,9 @@ fn process(text: &mut String, summary: &Summary) {
     )
     .expect(TEXT);
     timeline(text, summary);
+    let lines = if output::is_verbose() { usize::MAX } else { MAX_LINES };
     for table in tables(summary) {
-        write_table(text, &table);
+        write_table(text, &table, lines, output::width(std::io::stderr()));
     }
     text.push('\n');
     for remark in remarks(summary) {
@@ -64,7 +68,7 @@ fn timeline(text: &mut String, summary: &Summary) {
     let rows: Vec<&Row> = rows(false).chain(rows(true)).collect();
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let end = time(summary.ns);
-    let columns = crate::output::width(std::io::stderr());
+    let columns = output::width(std::io::stderr());
     let columns = columns.map_or(WIDTH, |all| all.saturating_sub(width + 5).clamp(WIDTH / 2, MAX_WIDTH));
     writeln!(text, "\n  {:width$} 0{end:>1$}", "", columns + 1, width = width).expect(TEXT);
     for row in &rows {
@@ -84,25 +88,35 @@ fn bar(row: &Row, width: usize) -> String {
     (0..width).map(|column| level(&row.busy[edge(column)..edge(column + 1).max(edge(column) + 1)])).collect()
 }
 
-/// Writes a table with the first column left-aligned and the others right-aligned.
-fn write_table(text: &mut String, table: &Table) {
-    let shown = &table.lines[..table.lines.len().min(MAX_LINES)];
+/// Writes a table with the first column left-aligned, and shortened to the terminal, and the others right-aligned.
+fn write_table(text: &mut String, table: &Table, max_lines: usize, columns: Option<usize>) {
+    let shown = &table.lines[..table.lines.len().min(max_lines)];
     if shown.is_empty() {
         return;
     }
     let head: Vec<String> = table.head.iter().map(|word| (*word).to_owned()).collect();
     let lines = || std::iter::once(&head).chain(shown);
     let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let mut widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let excess =
+        columns.map_or(0, |columns| widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(columns));
+    widths[0] = widths[0].saturating_sub(excess).max(widths[0].min(MIN_NAME));
     text.push('\n');
     for line in lines() {
-        let mut row = format!("  {:1$}", line[0], widths[0]);
+        let mut row = format!("  {:1$}", shortened(&line[0], widths[0]), widths[0]);
         for (cell, width) in line.iter().zip(&widths).skip(1) {
             write!(row, "  {cell:>width$}").expect(TEXT);
         }
         writeln!(text, "{}", row.trim_end()).expect(TEXT);
     }
-    more(text, table.lines.len(), MAX_LINES);
+    more(text, table.lines.len(), max_lines);
+}
+
+fn shortened(name: &str, width: usize) -> String {
+    if name.chars().count() <= width {
+        return name.to_owned();
+    }
+    name.chars().take(width - 1).chain(['…']).collect()
 }
 
 fn more(text: &mut String, count: usize, shown: usize) {
@@ -131,8 +145,20 @@ mod tests {
     fn long_tables_are_truncated_with_a_note() {
         let mut text = String::new();
         let lines = (0..15).map(|n| vec![format!("line {n}"), n.to_string()]).collect();
-        write_table(&mut text, &Table { head: &["name", "n"], lines });
+        let table = Table { head: &["name", "n"], lines };
+        write_table(&mut text, &table, MAX_LINES, None);
         assert_eq!(text.lines().count(), 1 + 1 + MAX_LINES + 1);
         assert!(text.contains("\n  line 10  10\n") && text.ends_with("  and 3 more\n"), "{text}");
+        let mut all = String::new();
+        write_table(&mut all, &table, usize::MAX, None);
+        assert_eq!(all.lines().count(), 1 + 1 + 15);
+    }
+
+    #[test]
+    fn names_are_shortened_to_the_terminal() {
+        let mut text = String::new();
+        let lines = vec![vec!["aclrtMemcpyBatchAsyncV2".to_owned(), "12".to_owned()]];
+        write_table(&mut text, &Table { head: &["name", "n"], lines }, MAX_LINES, Some(24));
+        assert_eq!(text, "\n  name                 n\n  aclrtMemcpyBatchAs…  12\n");
     }
 }

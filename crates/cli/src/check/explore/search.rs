@@ -6,7 +6,7 @@ use super::trace::End;
 use super::tree::{Job, Tree};
 use crate::check::arguments::Arguments;
 use crate::check::collect;
-use crate::signals;
+use crate::{output, signals};
 use anyhow::Result;
 use softacl_checker::finding::Report;
 use softacl_checker::report::Outcome;
@@ -14,7 +14,7 @@ use softacl_checker::report::exploration::grouped;
 use softacl_checker::report::suppression::Suppressions;
 use softacl_engine::order::{Constraint, Order, RandomPriorities};
 use std::collections::{BTreeSet, HashSet};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -317,7 +317,10 @@ fn on_all_cores(count: usize, work: impl Fn(usize) + Sync) {
 /// Prints a status line: one that replaces the previous one on a terminal, and one every ten seconds elsewhere.
 fn progress(text: &str, is_last: bool) {
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
-    let is_terminal = io::stderr().is_terminal();
+    if output::is_quiet() {
+        return;
+    }
+    let is_terminal = output::shows_progress();
     let pause = Duration::from_millis(if is_terminal { 100 } else { 10_000 });
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let is_due = last.get_or_insert_with(Instant::now).elapsed() >= pause;
