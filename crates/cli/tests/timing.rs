@@ -27,22 +27,47 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn calibration_finds_the_figures_that_were_put_in() {
     let directory = tempfile::tempdir().unwrap();
+    // What nobody has published is put in here; the file is merged over the figures of the chip.
+    let more = directory.path().join("more.toml");
+    let figure = |(name, unit, value): (&str, &str, f64)| {
+        format!(
+            "[{name}]\nvalue = {value:?}\nunit = \"{unit}\"\ninterval = [{value:?}, {value:?}]\nquality = \"assumed\"\n\
+             source = \"this test\"\ndate = \"2026\"\n"
+        )
+    };
+    let figures = [
+        ("free", "us", 11.0),
+        ("malloc_host", "us", 33.0),
+        ("free_host", "us", 22.0),
+        ("d2d_bandwidth", "GB/s", 444.0),
+    ];
+    let added = figures.map(figure).concat();
+    fs::write(&more, &added).unwrap();
     for soc in ["Ascend910C", "Ascend910B"] {
         let path = directory.path().join(soc);
         let path = path.to_str().unwrap();
         // The softacl that is linked into the program, which the virtual clock drives like any other.
-        let variables = [("SOFTACL_TIMING", "1"), ("SOFTACL_SOC", soc), ("SOFTACL_MEMORY", "1GiB")];
+        let figures = more.to_str().unwrap();
+        let variables = [
+            ("SOFTACL_TIMING", "1"),
+            ("SOFTACL_SOC", soc),
+            ("SOFTACL_MEMORY", "1GiB"),
+            ("SOFTACL_DEVICES", "2"),
+            ("SOFTACL_TIMING_FIGURES", figures),
+        ];
         let output = softacl(&["calibrate", "--repeat", "2", "-o", path], &variables);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let found = Figures::parse(&fs::read_to_string(path).unwrap()).unwrap();
-        let known = &profile(Some(soc), None).unwrap().chip.timing;
+        let mut known = profile(Some(soc), None).unwrap().chip.timing.clone();
+        known.merge(&Figures::parse(&added).unwrap());
         let mut count = 0;
         for (name, figure) in found.iter() {
             let expected = known.get(name).unwrap_or_else(|| panic!("{name} was not put in")).value;
             assert!((figure.value / expected - 1.0).abs() < 0.02, "{soc} {name}: {} for {expected}", figure.value);
             count += 1;
         }
-        assert!(count >= 10 && found.get(FigureName::HostToDevice).is_some(), "{count} figures");
+        assert_eq!(count, 21, "{found:?}");
+        assert!(found.get(FigureName::InsideDevice).is_some() && found.get(FigureName::Peer).is_some());
     }
     let [one, other] = ["Ascend910C", "Ascend910B"].map(|soc| directory.path().join(soc).display().to_string());
     let compared = text(&softacl(&["calibrate", "--compare", &one, &other], &[]).stdout);
@@ -90,6 +115,96 @@ fn what_if_compares_chips_and_batches_reproducibly() {
     assert!(variants[0]["copying_ns"]["expected"].as_f64() > variants[3]["copying_ns"]["expected"].as_f64());
     assert!(svg.contains("batches of 32") && svg.contains("Ascend910B3"), "{svg}");
     assert_eq!(compare_offload(directory.path(), &program), (first, svg));
+}
+
+/// Runs a command of softacl on a program. Returns its JSON output, and its messages.
+fn json_of(arguments: &[&str], program: &Path) -> (Value, String) {
+    let output = softacl(&[arguments, &["--json", "-", "--", program.to_str().unwrap()]].concat(), &[]);
+    let messages = text(&output.stderr);
+    assert!(output.status.success(), "{messages}");
+    (serde_json::from_slice(&output.stdout).expect("JSON"), messages)
+}
+
+const TIMED: [&str; 5] = ["run", "--timing", "--soc", "Ascend910C", "--kernel=step=100us"];
+
+fn total(reports: &Value) -> f64 {
+    reports[0]["total_ns"]["expected"].as_f64().unwrap()
+}
+
+#[test]
+fn reports_have_phases_and_stalls_and_repeat() {
+    let (_directory, program) = built::program("phases");
+    let (reports, messages) = json_of(&TIMED, &program);
+    let phases = reports[0]["phases"].as_array().unwrap();
+    let names: Vec<&str> = phases.iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["fill", "drain"], "{reports}");
+    // Ten kernels, and none of them behind anything.
+    assert!(phases[1]["ns"]["expected"].as_f64().unwrap() > 1e6, "{phases:?}");
+    assert_eq!(reports[0]["stalls"], 10);
+    let shares = reports[0]["critical_path"].as_array().unwrap().iter().map(|line| line["share"]["expected"].as_f64());
+    assert!((shares.map(Option::unwrap).sum::<f64>() - 1.0).abs() < 1e-9);
+    assert!(messages.contains("that pageable memory makes synchronous"), "{messages}");
+    assert_eq!(json_of(&TIMED, &program).0, reports);
+}
+
+#[test]
+fn reports_alone_leave_the_times_of_the_program_alone() {
+    let (_directory, program) = built::program("phases");
+    let report_only = ["run", "--timing=report", "--soc", "Ascend910C", "--kernel=step=100us"];
+    let (reports, _) = json_of(&report_only, &program);
+    assert_eq!(total(&reports), total(&json_of(&TIMED, &program).0));
+}
+
+#[test]
+fn host_time_counts_if_it_is_asked_for() {
+    let (_directory, program) = built::program("phases");
+    let (reports, messages) = json_of(&[&TIMED[..], &["--host-scale", "1"]].concat(), &program);
+    assert!(total(&reports) > total(&json_of(&TIMED, &program).0));
+    assert!(messages.contains("computation of thread 0"), "{messages}");
+}
+
+#[test]
+fn slow_tasks_are_slow_in_virtual_time() {
+    let (_directory, program) = built::program("phases");
+    let slowed = |rule: &str| total(&json_of(&[&TIMED[..], &["--faults", rule]].concat(), &program).0);
+    let plain = total(&json_of(&TIMED, &program).0);
+    assert_eq!(slowed("copy[device=0]@10=slow 2ms") - plain, 2e6);
+    assert_eq!(slowed("copy[device=1]=slow 2ms"), plain);
+}
+
+#[test]
+fn traces_show_the_virtual_timeline() {
+    let (directory, program) = built::program("phases");
+    let trace = directory.path().join("trace.json");
+    let arguments =
+        ["trace", "--timing", "--soc", "Ascend910C", "--kernel", "step=100us", "-o", trace.to_str().unwrap()];
+    let output = softacl(&[&arguments[..], &["--", program.to_str().unwrap()]].concat(), &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("virtual time on Ascend910_9392"), "{}", text(&output.stderr));
+    let trace: Value = serde_json::from_str(&fs::read_to_string(&trace).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().or(trace.as_array()).unwrap();
+    // A kernel takes its start, and what was given.
+    let long = |event: &&Value| event["dur"].as_f64().is_some_and(|us| (us - 104.0).abs() < 0.01);
+    assert_eq!(events.iter().filter(long).count(), 10);
+}
+
+#[test]
+fn other_schedules_are_refused() {
+    for command in ["run", "trace"] {
+        let output = softacl(&[command, "--timing", "--schedule", "late", "--", "true"], &[]);
+        assert!(!output.status.success());
+        assert!(text(&output.stderr).contains("the clock is a schedule"), "{command}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn other_figures_are_compared() {
+    let (_directory, program) = built::program("offload");
+    let arguments = ["what-if", "--soc", "Ascend910C", "--set", "submit_host_copy=0us", "--kernel", "decode=40us"];
+    let (compared, _) = json_of(&arguments, &program);
+    let changed = compared["variants"].as_array().unwrap().iter().find(|variant| variant["set"].is_string()).unwrap();
+    // 20 steps with 32 copies each, which nothing else hides.
+    assert!(changed["saves_ns"]["expected"].as_f64().unwrap() > 1e6, "{changed}");
 }
 
 #[test]

@@ -253,7 +253,7 @@ unsafe extern "C" fn describe(_: *mut c_void, _: *mut c_char, _: usize) -> usize
 
 unsafe extern "C" fn end(_: *mut c_void) {}
 
-const MEETING: OperationTable = OperationTable { begin, step, is_ready, describe, end };
+const MEETING: OperationTable = OperationTable { begin, step, is_ready, describe, end, waits_inside: None };
 
 /// Runs an operation of two devices. The second comes to it after a copy. Returns the ends of both in microseconds since
 /// the end of the copy, and the log.

@@ -1,4 +1,4 @@
-//! The cost of small copies under the observers, and of the first large copy under the checker. All of it runs in child
+//! The cost of small copies under the observers and on a virtual clock, and of the first large copy under the checker. All of it runs in child
 //! processes, one with each observer and one with none.
 //!
 //! Small copies are made by ten threads, each with its own stream and its own buffer, or ring of buffers, which it writes
@@ -19,6 +19,7 @@ use std::time::Instant;
 
 pub const CHECKED: &str = "checked";
 pub const TRACED: &str = "traced";
+pub const TIMED: &str = "timed";
 pub const PLAIN: &str = "not observed";
 pub const FIRST: &str = "first copy";
 pub const SECOND: &str = "second copy";
@@ -41,6 +42,7 @@ enum Observation {
     None,
     Checker,
     Tracer,
+    Clock,
 }
 
 pub fn checked(session: &Session) -> Result<CaseOutcome> {
@@ -51,6 +53,10 @@ pub fn checked(session: &Session) -> Result<CaseOutcome> {
 
 pub fn traced(session: &Session) -> Result<CaseOutcome> {
     small_copies(session, TRACED, Observation::Tracer)
+}
+
+pub fn timed_copies(session: &Session) -> Result<CaseOutcome> {
+    small_copies(session, TIMED, Observation::Clock)
 }
 
 fn small_copies(session: &Session, name: &'static str, observation: Observation) -> Result<CaseOutcome> {
@@ -146,7 +152,7 @@ pub fn first_probe(context: &Context, len: usize) -> Result<()> {
 fn finish(probe: &str, calls: usize, observation: Observation) -> Result<String> {
     let mut command = Command::new(this_program()?);
     arguments(&mut command, probe, calls);
-    for variable in ["SOFTACL_CHECK", "SOFTACL_SCHEDULE", "SOFTACL_TRACE"] {
+    for variable in ["SOFTACL_CHECK", "SOFTACL_SCHEDULE", "SOFTACL_TRACE", "SOFTACL_TIMING"] {
         command.env_remove(variable);
     }
     let directory = tempfile::tempdir().context("could not create a temporary directory")?;
@@ -154,6 +160,7 @@ fn finish(probe: &str, calls: usize, observation: Observation) -> Result<String>
         Observation::None => {}
         Observation::Checker => _ = command.env("SOFTACL_CHECK", "1").env("SOFTACL_SCHEDULE", "early"),
         Observation::Tracer => _ = command.env("SOFTACL_TRACE", directory.path().join("probe.log")),
+        Observation::Clock => _ = command.env("SOFTACL_TIMING", "1").env("SOFTACL_SOC", "Ascend910C"),
     }
     let output = command.output().context("could not start a child process")?;
     let stderr = String::from_utf8_lossy(&output.stderr);

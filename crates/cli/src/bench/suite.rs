@@ -300,6 +300,17 @@ pub const SUITE: &[Case] = &[
         body: CaseBody::Other(observed::traced),
     },
     Case {
+        key: "timed-threads-4k",
+        title: "4 KiB copies on 10 threads on a virtual clock, per copy",
+        needs: &[Need::Cores(2)],
+        targets: &[
+            // A million copies in three seconds.
+            Target::at_most(3000.0, Measure::Plain(observed::TIMED, Unit::Nanoseconds)),
+            Target::unlimited(Measure::Ratio(observed::TIMED, observed::PLAIN)),
+        ],
+        body: CaseBody::Other(observed::timed_copies),
+    },
+    Case {
         key: "checked-first-2g",
         title: "first copy of 2 GiB under the checker, compared with the second",
         needs: &[Need::Memory(8 << 30), Need::Time],

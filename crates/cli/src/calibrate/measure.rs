@@ -1,5 +1,6 @@
 //! The measurements. Each compares two runs of different length, so that what a run costs once cancels out.
 
+use super::memory::{self, Neighbor};
 use crate::bench::c_api::{copy_on_device, download, make_current, synchronize, upload, upload_batch};
 use anyhow::{Result, ensure};
 use ascendcl::sys::ACL_MEMCPY_DEVICE_TO_HOST;
@@ -11,20 +12,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Bytes of a copy whose transfer takes no time worth mentioning.
 const SMALL: usize = 64;
 /// Bytes of a copy that is bound by the link.
-const LARGE: usize = 32 << 20;
+pub const LARGE: usize = 32 << 20;
 /// Operations in the shorter run; the longer one has twice as many.
-const CALLS: usize = 100;
+pub const CALLS: usize = 100;
 /// Copies in the shorter run of a bandwidth.
-const COPIES: usize = 4;
+pub const COPIES: usize = 4;
 /// Entries of the smaller batch; the larger one has twice as many.
 const ENTRIES: usize = 64;
 
 /// A context, a stream and memory.
-struct Bench {
+pub struct Bench {
     _context: Context,
-    stream: Stream,
+    pub stream: Stream,
     host: usize,
-    device: usize,
+    pub device: usize,
+    pub neighbor: Option<Neighbor>,
     _memory: (ascendcl::PinnedBuffer<u8>, ascendcl::DeviceBuffer<u8>),
 }
 
@@ -33,9 +35,11 @@ pub fn all(device: Device, repeat: u32, source: &str) -> Result<Figures> {
     let context = device.new_context()?;
     let memory = (context.alloc_pinned::<u8>(LARGE)?, context.alloc_zeros::<u8>(2 * LARGE)?);
     let stream = context.new_stream()?;
+    let neighbor = Neighbor::of(&context)?;
     make_current(&context)?;
+    neighbor.as_ref().map(Neighbor::enable).transpose()?;
     let (host, device) = (memory.0.as_raw() as usize, memory.1.as_raw() as usize);
-    let bench = Bench { _context: context, stream, host, device, _memory: memory };
+    let bench = Bench { _context: context, stream, host, device, neighbor, _memory: memory };
     let mut figures = Figures::default();
     let mut add = |name: FigureName, mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
@@ -56,16 +60,18 @@ pub fn all(device: Device, repeat: u32, source: &str) -> Result<Figures> {
         );
     };
     // The first run warms up, and is not counted.
-    let repeated = |of: &dyn Fn() -> Result<f64>| {
+    let repeated = |of: &dyn Fn() -> Result<Option<f64>>| {
         of()?;
-        (0..repeat).map(|_| of()).collect::<Result<Vec<f64>>>()
+        (0..repeat).map(|_| of()).collect::<Result<Option<Vec<f64>>>>()
     };
-    for (name, measure) in MEASUREMENTS {
-        let values = repeated(&|| measure(&bench))?;
+    let first = MEASUREMENTS.iter().map(|(name, measure)| (*name, repeated(&|| measure(&bench).map(Some))));
+    let second = memory::MEASUREMENTS.iter().map(|(name, measure)| (*name, repeated(&|| measure(&bench))));
+    for (name, values) in first.chain(second) {
+        let Some(values) = values? else { continue };
         ensure!(values.iter().all(|value| value.is_finite()), "{name} could not be measured: {values:?}");
         // A difference of two noisy times can be below zero; a figure cannot.
         let floor = if name.unit() == Unit::GigabytesPerSecond { f64::MIN_POSITIVE } else { 0.0 };
-        add(*name, values.into_iter().map(|value| value.max(floor)).collect());
+        add(name, values.into_iter().map(|value| value.max(floor)).collect());
     }
     Ok(figures)
 }
@@ -74,9 +80,7 @@ type Measurement = fn(&Bench) -> Result<f64>;
 
 const MEASUREMENTS: &[(FigureName, Measurement)] = &[
     (FigureName::SubmitHostCopy, |bench| bench.submit_host()),
-    (FigureName::SubmitDeviceCopy, |bench| {
-        bench.slope(CALLS, |bench| copy_on_device(bench.device + LARGE, bench.device, SMALL, &bench.stream))
-    }),
+    (FigureName::SubmitDeviceCopy, |bench| bench.submit_device()),
     (FigureName::SubmitEvent, |bench| bench.slope(CALLS, |bench| bench.stream.record().map(drop).map_err(Into::into))),
     (FigureName::Query, |bench| bench.slope(CALLS, |bench| bench.stream.is_idle().map(drop).map_err(Into::into))),
     (FigureName::SynchronizeIdle, |bench| bench.slope(CALLS, |bench| synchronize(&bench.stream))),
@@ -102,7 +106,7 @@ const MEASUREMENTS: &[(FigureName, Measurement)] = &[
 
 impl Bench {
     /// Microseconds between two events around `count` operations.
-    fn time(&self, count: usize, operation: impl Fn(&Bench) -> Result<()>) -> Result<f64> {
+    pub fn time(&self, count: usize, operation: impl Fn(&Bench) -> Result<()>) -> Result<f64> {
         self.stream.synchronize()?;
         let start = self.stream.record()?;
         for _ in 0..count {
@@ -114,7 +118,7 @@ impl Bench {
     }
 
     /// Microseconds of one more operation.
-    fn slope(&self, count: usize, operation: impl Fn(&Bench) -> Result<()>) -> Result<f64> {
+    pub fn slope(&self, count: usize, operation: impl Fn(&Bench) -> Result<()>) -> Result<f64> {
         let [short, long] = [self.time(count, &operation)?, self.time(2 * count, &operation)?];
         Ok((long - short) / count as f64)
     }
@@ -122,6 +126,10 @@ impl Bench {
     /// GB/s of large copies.
     fn rate(&self, operation: impl Fn(&Bench) -> Result<()>) -> Result<f64> {
         Ok(LARGE as f64 / 1e3 / self.slope(COPIES, operation)?)
+    }
+
+    pub fn submit_device(&self) -> Result<f64> {
+        self.slope(CALLS, |bench| copy_on_device(bench.device + LARGE, bench.device, SMALL, &bench.stream))
     }
 
     fn submit_host(&self) -> Result<f64> {

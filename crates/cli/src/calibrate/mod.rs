@@ -5,6 +5,7 @@
 
 mod compare;
 mod measure;
+mod memory;
 
 use crate::output;
 use crate::timing::figures;

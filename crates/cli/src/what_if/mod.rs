@@ -2,14 +2,17 @@
 //!
 //! The program runs once per chip, because it may behave differently there. Batch sizes are replays of its log.
 
+mod change;
 mod plot;
 mod variant;
 
 use crate::machine::MachineOptions;
 use crate::timing::{ClockOptions, logs, text};
-use crate::{output, signals, units};
+use crate::{output, signals};
 use anyhow::{Context, Result, ensure};
+use change::Change;
 use clap::Args;
+use softacl_timing::Log;
 use softacl_timing::report::{BatchLine, Range, Report, report};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -27,6 +30,9 @@ pub struct Arguments {
     /// Batch sizes to try, as a comma list
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_values_t = crate::timing::BATCH_SIZES)]
     batch: Vec<u32>,
+    /// Also compare with another figure, such as d2h_bandwidth=100GB/s; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = change::parse)]
+    set: Vec<Change>,
     /// Write the comparison as JSON (`-` for stdout)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -43,6 +49,7 @@ const EXAMPLES: &str = "\
 Examples:
   softacl what-if --soc Ascend910B,Ascend910C -- ./app            two chips
   softacl what-if --soc Ascend910C --batch 16,64,256 -- ./app     what batches would save
+  softacl what-if --set d2h_bandwidth=100GB/s -- ./app            what a faster link would save
   softacl what-if --kernel decode=350us --svg kv.svg -- ./app     a picture, with the time of a kernel";
 
 pub fn main(arguments: &Arguments) -> Result<()> {
@@ -50,12 +57,20 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     ensure!(arguments.batch.iter().all(|size| *size > 1), "--batch: a batch has at least 2 entries");
     let svg = arguments.svg.as_deref().map(output::open).transpose()?;
     signals::install().context("could not install signal handlers")?;
-    let mut reports = Vec::new();
+    let (mut reports, mut variants) = (Vec::new(), Vec::new());
     for machine in &machines {
         arguments.clock.chip(machine.soc())?;
-        reports.push(run(arguments, machine)?);
+        let log = run(arguments, machine)?;
+        let chip = arguments.clock.chip(Some(&log.soc))?;
+        let as_it_is = report(&log, &chip, &log.soc, &arguments.batch);
+        variants.extend(of_batches(&as_it_is));
+        for change in &arguments.set {
+            let changed = report(&log, &change.applied(&chip), &log.soc, &[]);
+            let set = Some(change.text.clone());
+            variants.push(Variant { set, saves_ns: Some(as_it_is.saved_by(&changed)), ..plain(&changed) });
+        }
+        reports.push(as_it_is);
     }
-    let variants: Vec<Variant> = reports.iter().flat_map(variants).collect();
     if let (Some(mut file), Some(path)) = (svg, &arguments.svg) {
         let title = arguments.machine.line().join(" ");
         file.write_all(plot::render(&title, &variants).as_bytes())
@@ -70,8 +85,8 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     output::print(table(&variants, &reports)?)
 }
 
-/// Runs the program on one chip. If it has several processes, the one that did most is reported.
-fn run(arguments: &Arguments, machine: &MachineOptions) -> Result<Report> {
+/// Runs the program on one chip. If it has several processes, returns the log of the one that did most.
+fn run(arguments: &Arguments, machine: &MachineOptions) -> Result<Log> {
     let directory = output::directory("softacl-what-if-")?;
     let mut command = machine.command()?;
     arguments.clock.apply(&mut command, "1", directory.path())?;
@@ -81,27 +96,32 @@ fn run(arguments: &Arguments, machine: &MachineOptions) -> Result<Report> {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ensure!(code == 0, "the program ended with code {code} on {name}");
     let log = logs(directory.path())?.into_iter().map(|(_, log)| log).max_by_key(|log| log.steps.len());
-    let log = log.with_context(|| format!("the program did not use the runtime on {name}"))?;
-    let chip = arguments.clock.chip(Some(&log.soc))?;
-    Ok(report(&log, &chip, &log.soc, &arguments.batch))
+    log.with_context(|| format!("the program did not use the runtime on {name}"))
 }
 
-fn variants(report: &Report) -> Vec<Variant> {
+/// The row of a program as it is.
+fn plain(report: &Report) -> Variant {
     let kernels: Vec<Range> =
         report.engines.iter().filter(|line| line.engine.starts_with("cores")).map(|line| line.busy_ns).collect();
     let sum = |of: fn(&Range) -> f64| kernels.iter().map(of).sum();
     let kernels_ns =
         Range { expected: sum(|range| range.expected), low: sum(|range| range.low), high: sum(|range| range.high) };
-    let plain = Variant {
+    Variant {
         soc: report.soc.clone(),
         batch: None,
+        set: None,
         total_ns: report.total_ns,
         kernels_ns,
         copying_ns: report.copying_ns,
         overlap: Some(report.overlap),
         saves_ns: None,
         limit: report.critical_path.first().map_or_else(String::new, |line| line.what.clone()),
-    };
+    }
+}
+
+/// The rows of a program as it is, and with its copies joined to batches.
+fn of_batches(report: &Report) -> Vec<Variant> {
+    let plain = plain(report);
     let batch = |line: &BatchLine| Variant {
         batch: Some(line.entries),
         total_ns: line.total_ns,
@@ -118,23 +138,22 @@ fn table(variants: &[Variant], reports: &[Report]) -> Result<String> {
     let mut text = String::new();
     writeln!(
         text,
-        "{:<16} {:<12} {:<30} {:>10} {:>10} {:>18}  limited by",
+        "{:<16} {:<24} {:<30} {:<30} {:<30} {:<18} limited by",
         "chip", "variant", "total [low, high]", "kernels", "copies", "behind kernels"
     )?;
     for variant in variants {
-        let name = variant.batch.map_or_else(|| "as it is".to_owned(), |size| format!("batches {size}"));
         let limit = match variant.saves_ns {
             Some(saved) => format!("saves {}", text::saving(saved)),
             None => variant.limit.clone(),
         };
         writeln!(
             text,
-            "{:<16} {:<12} {:<30} {:>10} {:>10} {:>18}  {limit}",
+            "{:<16} {:<24} {:<30} {:<30} {:<30} {:<18} {limit}",
             variant.soc,
-            name,
+            variant.name(),
             text::time(variant.total_ns),
-            units::duration(variant.kernels_ns.expected),
-            units::duration(variant.copying_ns.expected),
+            text::time(variant.kernels_ns),
+            text::time(variant.copying_ns),
             variant.overlap.map_or_else(String::new, text::share),
         )?;
     }

@@ -1,13 +1,13 @@
 //! The comparison as a picture: per chip and batch size, the total time with its interval, and below it the time of
 //! kernels and of copies, with the part of the copies that is hidden behind kernels.
 
-use crate::units;
+use crate::timing::text;
 use crate::what_if::variant::Variant;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 210.0;
-const RIGHT: f64 = 150.0;
+const RIGHT: f64 = 240.0;
 const TOP: f64 = 64.0;
 const ROW: f64 = 58.0;
 const BAR: f64 = 13.0;
@@ -48,7 +48,7 @@ pub fn render(title: &str, variants: &[Variant]) -> String {
 }
 
 fn row(svg: &mut String, variant: &Variant, y: f64, x: &impl Fn(f64) -> f64) {
-    let name = variant.batch.map_or_else(|| "as it is".to_owned(), |size| format!("batches of {size}"));
+    let name = escape(&variant.name());
     let mut bar = |class: &str, from: f64, to: f64, y: f64| {
         let _ = write!(
             svg,
@@ -81,7 +81,7 @@ fn row(svg: &mut String, variant: &Variant, y: f64, x: &impl Fn(f64) -> f64) {
         escape(&variant.soc),
         y + BAR + 14.0,
         high + 8.0,
-        units::duration(variant.total_ns.expected),
+        text::time(variant.total_ns),
         y + 3.0 * (BAR + 1.0) + 8.0,
         WIDTH - 16.0,
     );
@@ -102,6 +102,7 @@ mod tests {
         let variant = |soc: &str, ns: f64| Variant {
             soc: soc.to_owned(),
             batch: None,
+            set: None,
             total_ns: range(ns),
             kernels_ns: range(ns / 2.0),
             copying_ns: range(ns / 4.0),
