@@ -1,5 +1,5 @@
 /*
- * A process exports a block of device memory; another process opens it when it is told to, and reads it.
+ * A process exports a block of device memory; another process opens it after a message, and reads it.
  *
  * buggy.c frees the block before the other process has opened it.
  * fixed.c frees it when the other process has closed it.

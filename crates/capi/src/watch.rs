@@ -51,7 +51,7 @@ pub(crate) fn start() {
     // If the system refuses the file or the thread, no process can ask and hangs are not detected. The program must not
     // notice.
     let Ok(mailbox) = Mailbox::create() else { return };
-    // Without the thread nobody would answer, so the file is closed again.
+    // Without the thread, no answer would come, so the file is closed again.
     let (sender, receiver) = std::sync::mpsc::channel::<&'static Mailbox>();
     let wait_and_run = move || receiver.iter().for_each(run);
     if start_uncounted_thread("softacl-watch".to_owned(), wait_and_run).is_ok() {

@@ -11,9 +11,9 @@ const MAX_NAME: usize = 64;
 /// A host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// A number that the kernel draws when it starts; 0 if it does not tell.
+    /// A number that the kernel draws when it starts; 0 if it is not known.
     boot: u64,
-    /// The PID namespace; 0 if the kernel does not tell.
+    /// The PID namespace; 0 if it is not known.
     processes: u64,
     /// Its name, for people.
     name: String,
@@ -24,7 +24,7 @@ pub struct Host {
 pub enum Distance {
     /// Different kernels: different machines, or a machine that has been restarted.
     Machine,
-    /// The same kernel, but another PID namespace.
+    /// One kernel, and different PID namespaces.
     Namespace,
 }
 

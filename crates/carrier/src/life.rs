@@ -18,7 +18,7 @@ enum LifeKind {
     Own,
     /// A descriptor that is readable when the process has ended.
     Descriptor(OwnedFd),
-    /// The kernel has no such descriptors: `/proc` tells.
+    /// The kernel has no such descriptors: the process has an entry in `/proc` while it lives.
     Entry,
     Ended,
 }
@@ -72,7 +72,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn process_that_nobody_waited_for_has_ended() {
+    fn process_whose_parent_has_not_waited_has_ended() {
         assert!(!Life::of(std::process::id()).has_ended());
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let (life, process) = (Life::of(child.id()), child.id());

@@ -20,7 +20,7 @@ fn worker() {
 }
 
 #[test]
-fn rank_that_ended_while_joining_is_lost_although_nobody_waited_for_its_process() {
+fn rank_that_ended_while_joining_is_lost_before_its_parent_waits_for_it() {
     let meeting = Meeting::convene("ends").unwrap();
     let SegmentKey { process, descriptor, nonce } = meeting.key();
     let first = meeting.attend(0, 3, 0).unwrap();

@@ -101,7 +101,7 @@ fn percent(part: u64, whole: u64) -> u64 {
     (part * 100).checked_div(whole).unwrap_or(0)
 }
 
-/// Prints memory and use again and again, until somebody ends it.
+/// Prints memory and use again and again, until it is ended.
 fn watch(options: &[&str]) -> Result<()> {
     let count = ascendcl_capi::device_count().map_err(|error| anyhow!(error))?;
     let (mut npus, mut delay) = (0..count, Duration::from_secs(1));

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// How long a process may take to answer. It symbolizes the lines of its waits.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same in a list, which one stopped process must not delay.
+/// How long each process of a list may take: one that is stopped must not delay the others.
 const LIST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Show who waits for whom in a running program

@@ -79,7 +79,7 @@ fn watch_repeats_until_it_is_ended() {
 }
 
 #[test]
-fn stopped_program_delays_nobody() {
+fn stopped_program_delays_no_other() {
     let (_directory, path) = program("resting");
     let mut child = resting(path.to_str().expect("text"), &[]);
     let signal = |number| {

@@ -27,7 +27,7 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn calibration_finds_the_figures_that_were_put_in() {
     let directory = tempfile::tempdir().unwrap();
-    // What nobody has published is put in here; the file is merged over the figures of the chip.
+    // What has not been published is put in here; the file is merged over the figures of the chip.
     let more = directory.path().join("more.toml");
     let figure = |(name, unit, value): (&str, &str, f64)| {
         format!(

@@ -147,7 +147,7 @@ pub unsafe extern "C" fn HcclCommInitRootInfoScalable(
 }
 
 /// A number that the ranks of one job have in common, and usually no other job that uses the same table at the same time:
-/// launchers tell every rank the port of the job, and the job's id.
+/// launchers give every rank the port of the job, and the job's id.
 fn job_fingerprint() -> u64 {
     let values = ["MASTER_PORT", "TORCHELASTIC_RUN_ID"].map(|name| env::var_os(name).unwrap_or_default());
     fingerprint(values.join(OsStr::new("/")).as_bytes())

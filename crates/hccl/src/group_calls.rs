@@ -79,7 +79,7 @@ fn lock_convened() -> MutexGuard<'static, HashMap<u64, Meeting>> {
     CONVENED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The meeting that a rank of this process has attended. Once the rank has met the others, or will not anymore, nobody can
+/// The meeting at which a rank of this process has been. Once the rank has met the others, or will not anymore, no rank can
 /// join, and the meeting is closed if it was convened here.
 struct Convened(u64);
 

@@ -169,7 +169,7 @@ fn calls_about_memory_take_their_figures_and_are_logged() {
         let (total, log) = (machine.virtual_ns().unwrap(), machine.timing_log().unwrap());
         let outcome = replay::replay(&log, costs());
         assert_eq!(outcome.total, total);
-        // Nobody has published what these take.
+        // There are no published figures for these.
         for name in [FigureName::Free, FigureName::MallocHost] {
             assert_eq!(outcome.unknown.get(&name), Some(&1), "{:?}", outcome.unknown);
         }

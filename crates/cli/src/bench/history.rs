@@ -20,7 +20,7 @@ impl Track {
         self.values.iter().enumerate().filter_map(|(run, value)| Some((run, value.as_ref()?)))
     }
 
-    /// The last median relative to the first, in percent. `None` if there are not two.
+    /// The last median relative to the first, in percent. `None` without two medians.
     fn change(&self) -> Option<f64> {
         let (first, last) = (self.measured().next()?, self.measured().next_back()?);
         (first.0 != last.0 && first.1.median != 0.0).then(|| (last.1.median / first.1.median - 1.0) * 100.0)

@@ -214,7 +214,7 @@ fn run(case: &Case, session: &Session) -> Row {
     }
 }
 
-/// Creates a progress bar on stderr, which is visible only if that is a terminal and nobody asked for silence.
+/// Creates a progress bar on stderr, which is visible only if that is a terminal and silence was not asked for.
 fn progress(cases: u64) -> ProgressBar {
     let target = if output::shows_progress() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(cases), target);

@@ -1,45 +1,17 @@
-//! The measurements. Each compares two runs of different length, so that what a run costs once cancels out.
+//! The measurements of calls and of copies between pinned memory and a device, and the figures that all measurements
+//! result in.
 
-use super::memory::{self, Neighbor};
-use crate::bench::c_api::{copy_on_device, download, make_current, synchronize, upload, upload_batch};
+use super::bench::{Bench, CALLS, ENTRIES, LARGE, SMALL};
+use super::memory;
+use crate::bench::c_api::{download, synchronize, upload};
 use anyhow::{Result, ensure};
-use ascendcl::sys::ACL_MEMCPY_DEVICE_TO_HOST;
-use ascendcl::{Context, Device, Stream, raw};
+use ascendcl::Device;
 use softacl_profiles::{Figure, FigureName, Figures, Quality, Unit};
-use std::ffi::c_void;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Bytes of a copy whose transfer takes no time worth mentioning.
-const SMALL: usize = 64;
-/// Bytes of a copy that is bound by the link.
-pub const LARGE: usize = 32 << 20;
-/// Operations in the shorter run; the longer one has twice as many.
-pub const CALLS: usize = 100;
-/// Copies in the shorter run of a bandwidth.
-pub const COPIES: usize = 4;
-/// Entries of the smaller batch; the larger one has twice as many.
-const ENTRIES: usize = 64;
-
-/// A context, a stream and memory.
-pub struct Bench {
-    _context: Context,
-    pub stream: Stream,
-    host: usize,
-    pub device: usize,
-    pub neighbor: Option<Neighbor>,
-    _memory: (ascendcl::PinnedBuffer<u8>, ascendcl::DeviceBuffer<u8>),
-}
 
 /// Measures everything that can be measured without kernels.
 pub fn all(device: Device, repeat: u32, source: &str) -> Result<Figures> {
-    let context = device.new_context()?;
-    let memory = (context.alloc_pinned::<u8>(LARGE)?, context.alloc_zeros::<u8>(2 * LARGE)?);
-    let stream = context.new_stream()?;
-    let neighbor = Neighbor::of(&context)?;
-    make_current(&context)?;
-    neighbor.as_ref().map(Neighbor::enable).transpose()?;
-    let (host, device) = (memory.0.as_raw() as usize, memory.1.as_raw() as usize);
-    let bench = Bench { _context: context, stream, host, device, neighbor, _memory: memory };
+    let bench = Bench::new(device)?;
     let mut figures = Figures::default();
     let mut add = |name: FigureName, mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
@@ -103,56 +75,6 @@ const MEASUREMENTS: &[(FigureName, Measurement)] = &[
     (FigureName::HostToDevice, |bench| bench.rate(|bench| upload(bench.device, bench.host, LARGE, &bench.stream))),
     (FigureName::DeviceToHost, |bench| bench.rate(|bench| download(bench.host, bench.device, LARGE, &bench.stream))),
 ];
-
-impl Bench {
-    /// Microseconds between two events around `count` operations.
-    pub fn time(&self, count: usize, operation: impl Fn(&Bench) -> Result<()>) -> Result<f64> {
-        self.stream.synchronize()?;
-        let start = self.stream.record()?;
-        for _ in 0..count {
-            operation(self)?;
-        }
-        let end = self.stream.record()?;
-        end.synchronize()?;
-        Ok(end.elapsed_since(&start)?.as_nanos() as f64 / 1e3)
-    }
-
-    /// Microseconds of one more operation.
-    pub fn slope(&self, count: usize, operation: impl Fn(&Bench) -> Result<()>) -> Result<f64> {
-        let [short, long] = [self.time(count, &operation)?, self.time(2 * count, &operation)?];
-        Ok((long - short) / count as f64)
-    }
-
-    /// GB/s of large copies.
-    fn rate(&self, operation: impl Fn(&Bench) -> Result<()>) -> Result<f64> {
-        Ok(LARGE as f64 / 1e3 / self.slope(COPIES, operation)?)
-    }
-
-    pub fn submit_device(&self) -> Result<f64> {
-        self.slope(CALLS, |bench| copy_on_device(bench.device + LARGE, bench.device, SMALL, &bench.stream))
-    }
-
-    fn submit_host(&self) -> Result<f64> {
-        self.slope(CALLS, |bench| upload(bench.device, bench.host, SMALL, &bench.stream))
-    }
-
-    /// Copies a few bytes to the host, synchronously.
-    fn download_now(&self) -> Result<()> {
-        let (target, source) = (self.host as *mut c_void, self.device as *const c_void);
-        // SAFETY: both ranges are inside memory that the bench owns, and the function checks its arguments.
-        Ok(unsafe { raw::aclrtMemcpy(target, SMALL, source, SMALL, ACL_MEMCPY_DEVICE_TO_HOST) }?)
-    }
-
-    /// Microseconds of batches with `ENTRIES` and twice as many entries.
-    fn batches(&self) -> Result<[f64; 2]> {
-        let of = |entries: usize| {
-            let at = |start: usize| (0..entries).map(|index| start + index * SMALL).collect::<Vec<usize>>();
-            let (targets, sources, sizes) = (at(self.device), at(self.host), vec![SMALL; entries]);
-            self.slope(CALLS / 4, |bench| upload_batch(&targets, &sources, &sizes, &bench.stream))
-        };
-        Ok([of(ENTRIES)?, of(2 * ENTRIES)?])
-    }
-}
 
 /// The date, as YYYY-MM-DD.
 fn today() -> String {

@@ -1,10 +1,10 @@
 //! Measurements of calls about memory, and of copies that are not between pinned memory and a device.
 
-use super::measure::{Bench, CALLS, COPIES, LARGE};
+use super::bench::{Bench, CALLS, COPIES, LARGE};
 use crate::bench::c_api::{copy_on_device, download, upload};
 use anyhow::Result;
+use ascendcl::raw;
 use ascendcl::sys::ACL_MEM_MALLOC_HUGE_FIRST;
-use ascendcl::{Context, Device, DeviceBuffer, raw};
 use softacl_profiles::FigureName;
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -47,29 +47,6 @@ pub const MEASUREMENTS: &[(FigureName, Measurement)] = &[
         None => Ok(None),
     }),
 ];
-
-/// Memory of the nearest device.
-pub struct Neighbor {
-    memory: DeviceBuffer<u8>,
-}
-
-impl Neighbor {
-    /// The neighbor of the device of a context, if it has one that it may access. Another context may be current then.
-    pub fn of(context: &Context) -> Result<Option<Neighbor>> {
-        let index = context.device().index() ^ 1;
-        if index >= Device::count()? || !context.can_access_peer(Device::new(index)?)? {
-            return Ok(None);
-        }
-        Ok(Some(Neighbor { memory: Device::new(index)?.new_context()?.alloc_zeros(LARGE)? }))
-    }
-
-    /// Lets the device of the current context access the memory.
-    pub fn enable(&self) -> Result<()> {
-        let index = self.memory.context().device().index() as i32;
-        // SAFETY: the call takes integers and has no preconditions.
-        Ok(unsafe { raw::aclrtDeviceEnablePeerAccess(index, 0) }?)
-    }
-}
 
 /// Allocates, and frees.
 type Allocator = (fn() -> Result<*mut c_void>, fn(*mut c_void) -> Result<()>);

@@ -3,6 +3,7 @@
 //! On a card it measures the card. Everything is timed with events of the API, so on softacl with the virtual clock
 //! (SOFTACL_TIMING=1) it finds the figures of the model.
 
+mod bench;
 mod compare;
 mod measure;
 mod memory;

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Maximum number of nodes: the addresses of their devices are those of one network.
 pub const MAX_NODES: u32 = 64;
-/// The port at which ranks meet, if the nodes have a network of their own. The default of torchrun.
+/// The port at which ranks meet, if the nodes have private networks. The default of torchrun.
 pub const PORT: u16 = 29500;
 /// Variables by which a process shows where it belongs.
 pub const NODE: &str = "SOFTACL_NODE";

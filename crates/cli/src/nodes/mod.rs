@@ -49,7 +49,7 @@ pub struct NodeOptions {
 enum Network {
     Own,
     Host,
-    /// Plain processes, also without names and files of their own
+    /// Plain processes, also without private names and files
     None,
 }
 

@@ -1,7 +1,7 @@
 //! Namespaces of nodes: each node has its own host name and files, and its own network, which a bridge connects with those
 //! of the other nodes. The namespaces have no names in the system; they end with their last process.
 //!
-//! The launcher moves to namespaces of its own first, in which the bridge is. So nothing on the host changes, and the rights
+//! The launcher moves to separate namespaces first, in which the bridge is. So nothing on the host changes, and the rights
 //! that a user namespace gives are enough.
 
 use super::cluster::{Cluster, name};
@@ -117,7 +117,7 @@ fn in_child(function: impl FnOnce() -> Result<()>) -> Result<(), String> {
     }
 }
 
-/// Makes the namespaces of all nodes. This process, which must have one thread, stays in namespaces of its own.
+/// Makes the namespaces of all nodes. This process, which must have one thread, stays in separate namespaces.
 pub fn make(
     cluster: &Cluster,
     separation: Separation,

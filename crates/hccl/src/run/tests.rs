@@ -33,7 +33,7 @@ fn loss_that_one_look_found_stays_until_a_step_has_seen_it() {
     while !run.is_ready() {
         thread::yield_now();
     }
-    // Whoever asked first may not be the one that steps, and the next look is far away.
+    // The thread that asked first may not be the one that steps, and the next look is far away.
     assert!((0..20).all(|_| run.is_ready()));
     let failure = run.step().unwrap_err();
     assert_eq!(failure.code, ACL_ERROR_RT_SUSPECT_REMOTE_ERROR);

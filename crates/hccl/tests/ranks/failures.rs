@@ -133,7 +133,7 @@ pub fn death_at(rank: &Rank) {
 pub fn absent(rank: &Rank) {
     static IS_OVER: Barrier = Barrier::new(2);
     let stream = Stream::new();
-    // So many that a rank does not have its result before the other has come.
+    // Large enough that a rank does not have its result before the other has come.
     const MANY: u64 = 16 * COUNT;
     let cells = Buffer::new(&vec![0; MANY as usize * 4]);
     // SAFETY: the buffer lives until the stream was waited for.
@@ -152,7 +152,7 @@ pub fn absent(rank: &Rank) {
         IS_OVER.wait();
     } else {
         IS_OVER.wait();
-        // Too late: it learns why.
+        // Too late: it receives the reason.
         reduce();
         expect(REMOTE_ERROR, "rank 1 has not come (rank 0 of communicator");
     }

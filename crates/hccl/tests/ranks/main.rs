@@ -70,7 +70,7 @@ fn rank_tables_bring_ranks_together() {
     for version in 0..2 {
         Job::new("table").ranks(2).seed(version).processes().expect_success();
     }
-    // Launchers tell every rank the port of the job.
+    // Launchers pass the port of the job to every rank.
     Job::new("table").ranks(2).variable("MASTER_PORT", "29501").processes().expect_success();
 }
 

@@ -104,7 +104,7 @@ fn configuration(unnamed: Pointer) {
     }
 }
 
-/// Every code has a sentence of its own, and all other numbers share one.
+/// Every code has a separate sentence, and all other numbers share one.
 fn error_strings() {
     // SAFETY: the function returns a constant string for every number.
     let text = |code| unsafe { CStr::from_ptr(HcclGetErrorString(code)) }.to_str().unwrap();
