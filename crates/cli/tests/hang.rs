@@ -93,24 +93,24 @@ fn running_program_answers_who_waits_for_whom() {
         .spawn()
         .expect("the program starts");
     let pid = child.id().to_string();
-    // The process can be asked as soon as it waits.
-    let status = |arguments: &[&str]| {
+    // The process answers from its first call on, and waits a moment later.
+    let status = |arguments: &[&str], wanted: &str| {
         let until = Instant::now() + Duration::from_secs(60);
         loop {
             let output = softacl(arguments).output().expect("the command starts");
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            if (output.status.success() && text.contains(&pid)) || Instant::now() > until {
+            if (output.status.success() && text.contains(wanted)) || Instant::now() > until {
                 return text;
             }
             std::thread::yield_now();
         }
     };
-    let text = status(&["status", &pid]);
+    let text = status(&["status", &pid], "waits for notify 0");
     assert!(text.contains("waits for task 1 of stream 1"), "{text}");
     assert!(text.contains("waits for notify 0, which no queued task records"), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&status(&["status", "--json", "-", &pid])).expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&status(&["status", "--json", "-", &pid], &pid)).expect("JSON");
     assert_eq!((&json["pid"], &json["is_checked"]), (&serde_json::json!(child.id()), &serde_json::json!(false)));
-    let list = status(&["status"]);
+    let list = status(&["status"], &pid);
     assert!(list.contains("\n  stream 1, device 0, "), "{list}");
     assert!(list.contains(&format!("process {pid}: ")), "{list}");
     // SAFETY: sends signals to a child that was not reaped yet.

@@ -159,6 +159,6 @@ mod tests {
         let mut text = String::new();
         let lines = vec![vec!["aclrtMemcpyBatchAsyncV2".to_owned(), "12".to_owned()]];
         write_table(&mut text, &Table { head: &["name", "n"], lines }, MAX_LINES, Some(24));
-        assert_eq!(text, "\n  name                 n\n  aclrtMemcpyBatchAs…  12\n");
+        assert_eq!(text, "\n  name                 n\n  aclrtMemcpyBatchA…  12\n");
     }
 }
