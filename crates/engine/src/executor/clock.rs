@@ -162,7 +162,7 @@ impl VirtualClock {
 
     /// Says what the calling thread carries out: streams that become ready depend on it.
     pub(super) fn set_by(&self, by: Option<By>) {
-        TIME.set(Some(ThreadTime { by, ..self.thread_time() }));
+        TIME.with(|cell| cell.set(Some(ThreadTime { by, ..self.thread_time() })));
     }
 
     fn thread_time(&self) -> ThreadTime {
@@ -217,7 +217,7 @@ impl VirtualClock {
         let now = self.now();
         let mut state = lock(&self.state);
         state.order += 1;
-        let by = TIME.get().filter(|time| time.clock == self.id).and_then(|time| time.by);
+        let by = TIME.with(Cell::get).filter(|time| time.clock == self.id).and_then(|time| time.by);
         let order = state.order;
         state.ready.insert((now, order), Ready { stream, by });
     }
