@@ -2,8 +2,8 @@
 //! program hangs, reports that (W1), and ends the process.
 //!
 //! It exists as long as the machine of the process. Without the checker it only waits for questions. SIGUSR1 and the
-//! report of a crash are set up when a thread of the program first waits inside a call. Under the checker it looks at all threads and streams from time to time while one of them waits; two looks are a proof
-//! (`softacl_checker::Look`).
+//! report of a crash are set up when a thread of the program first waits inside a call. Under the checker it looks at all
+//! threads and streams from time to time while one of them waits; two looks are a proof (`softacl_checker::Look`).
 
 use crate::{check, config, machine_cell};
 use softacl_checker::{Checker, Look, take_picture};
@@ -15,11 +15,15 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// Time between two looks. It doubles while the program waits for something that may still happen.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 const MAX_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How long the first call waits for the start of the thread. Usually that takes less than a tenth of a millisecond.
+const MAX_START: Duration = Duration::from_millis(20);
 
 /// Set when the thread is started, or could not be.
 static IS_STARTED: AtomicBool = AtomicBool::new(false);
@@ -52,10 +56,20 @@ pub(crate) fn start() {
     // notice.
     let Ok(mailbox) = Mailbox::create() else { return };
     // Without the thread, no answer would come, so the file is closed again.
-    let (sender, receiver) = std::sync::mpsc::channel::<&'static Mailbox>();
-    let wait_and_run = move || receiver.iter().for_each(run);
+    let (sender, receiver) = channel::<&'static Mailbox>();
+    let (runs, is_running) = channel::<()>();
+    let wait_and_run = move || {
+        receiver.iter().for_each(|mailbox| {
+            let _ = runs.send(());
+            run(mailbox);
+        });
+    };
     if start_uncounted_thread("softacl-watch".to_owned(), wait_and_run).is_ok() {
         let _ = sender.send(MAILBOX.get_or_init(|| mailbox));
+        // A thread needs memory while it starts, and the C library ends the process if there is none. A program that limits
+        // its memory after the first call does so after this. The wait is bounded, because the start of a thread may need
+        // the lock of the loader, which is held here if a constructor of a library makes the first call.
+        let _ = is_running.recv_timeout(MAX_START);
     }
 }
 
