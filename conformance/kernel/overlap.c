@@ -1,4 +1,5 @@
 // softacl-only
+// schedules: threads
 /* Kernels of two streams run at the same time, also if the library has no thread for them: two threads wait for the
  * streams, and a thread that waits runs kernels. A host function could not do this: a context has one thread for them. */
 #include "../expect.h"

@@ -44,6 +44,8 @@ pub struct Directives {
     pub forms: Vec<Form>,
     pub environment: Vec<(String, String)>,
     pub all_schedules: bool,
+    /// Tasks must run at the same time, which they do only on the default schedule.
+    pub only_threads: bool,
     pub softacl_only: bool,
     pub no_sanitizer: bool,
     /// Skipped under ThreadSanitizer and in valgrind, which do not support the address space that the program reserves.
@@ -77,6 +79,9 @@ impl Directives {
         if self.environment.iter().any(|(name, _)| name == "SOFTACL_TIMING") {
             return Vec::new();
         }
+        if self.only_threads {
+            return vec![Some("threads".to_owned())];
+        }
         let seeds = (1..=seeds).map(|seed| format!("random:{seed}"));
         CHECKED_SCHEDULES.map(str::to_owned).into_iter().chain(seeds).map(Some).collect()
     }
@@ -109,6 +114,7 @@ pub fn parse(text: &str) -> Result<Directives> {
                 directives.environment.push((name.trim().into(), value.trim().into()));
             }
             "schedules" if value == "all" => directives.all_schedules = true,
+            "schedules" if value == "threads" => directives.only_threads = true,
             "softacl-only" => directives.softacl_only = true,
             "requires-feature" => {
                 ensure!(!value.is_empty(), "requires-feature: the missing feature expected");
@@ -145,6 +151,7 @@ mod tests {
     #[test]
     fn program_on_a_virtual_clock_is_not_checked() {
         assert_eq!(parse("// env: SOFTACL_TIMING=1\n").unwrap().checked_schedules(2), []);
+        assert_eq!(parse("// schedules: threads\n").unwrap().checked_schedules(2).len(), 1);
         assert_eq!(parse("// env: A=1\n").unwrap().checked_schedules(2).len(), 4);
     }
 
