@@ -144,7 +144,7 @@ for path in names:
     assert ctypes.CDLL(str(path)).aclrtGetDevice(ctypes.byref(device)) == 0 and device.value == 1, path
 print(len(names))
 """
-    assert run_python(code, library_path()).strip() == "6"
+    assert run_python(code, library_path()).strip() == "8"
 
 
 def copy_library(directory: pathlib.Path) -> str:

@@ -147,7 +147,7 @@ impl Suite {
         Ok(())
     }
 
-    /// DDP, FSDP and all collectives with 2 and 4 ranks, and the loss of a rank.
+    /// DDP, FSDP and all collectives with 2 and 4 ranks, on one node and on two, and the loss of a rank.
     fn check_distributed(&self) -> Result<()> {
         for ranks in ["2", "4"] {
             let launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, &path(DISTRIBUTED)];
@@ -158,6 +158,12 @@ impl Suite {
             check_output(&lost, 0, "rank 0: the loss of a rank is an error")?;
             println!("{ranks} ranks passed");
         }
+        // The launcher finds nodes and ranks in the variables that `--nodes` sets.
+        let nodes = ["--nodes", "2", "--devices", "2"];
+        let passed = self.run("run", &nodes, &["-m", "torch.distributed.run", &path(DISTRIBUTED)])?;
+        check_output(&passed, 0, "node0 | rank 0 of 4: ")?;
+        check_output(&passed, 0, "node1 | rank 3 of 4: ")?;
+        println!("two nodes passed");
         Ok(())
     }
 

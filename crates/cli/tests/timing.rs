@@ -168,7 +168,7 @@ fn slow_tasks_are_slow_in_virtual_time() {
     let (_directory, program) = built::program("phases");
     let slowed = |rule: &str| total(&json_of(&[&TIMED[..], &["--faults", rule]].concat(), &program).0);
     let plain = total(&json_of(&TIMED, &program).0);
-    // The rest of the device and the host go on meanwhile, so a little of it is hidden.
+    // The rest of the device and the host go on at the same time, so a little of it is hidden.
     let added = slowed("copy[device=0]@10=slow 2ms") - plain;
     assert!((1.9e6..=2e6).contains(&added), "{added} ns");
     assert_eq!(slowed("copy[device=1]=slow 2ms"), plain);
