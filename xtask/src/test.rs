@@ -14,7 +14,7 @@ use std::time::Instant;
 type TestStep = (&'static str, fn() -> Result<()>);
 
 /// What a run of all steps takes on 2 cores, from an empty target directory; README.md says the same.
-const EXPECTED: &str = "less than half an hour on 2 idle cores, up to 6 GB in the target directory";
+const EXPECTED: &str = "about half an hour on 2 idle cores, up to 8 GB in the target directory";
 
 const STEPS: &[TestStep] = &[
     ("format", || workspace::run(workspace::cargo().args(["fmt", "--all", "--check"]))),

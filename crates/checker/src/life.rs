@@ -127,8 +127,9 @@ impl State {
         self.add_finding(PendingFinding { id: FindingId::L1, severity, message, fix, count: 1, evidence });
     }
 
+    /// True for pinned and registered memory. Memory without an allocation may be device memory that was freed.
     fn is_host_memory(&self, guard: &Guard, address: usize) -> bool {
-        guard.contains(address) || self.allocation(address).is_none_or(|(_, allocation)| !allocation.kind.is_device())
+        guard.contains(address) || self.allocation(address).is_some_and(|(_, allocation)| !allocation.kind.is_device())
     }
 
     /// L2: a call after `aclFinalize`.
@@ -271,9 +272,12 @@ pub(crate) fn named(object: Object) -> (&'static str, u32) {
 mod tests {
     use crate::Checker;
     use crate::checker::RunInfo;
+    use crate::finding::Severity;
     use ascendcl_sys::rows;
     use softacl_engine::MemoryKind;
-    use softacl_engine::observer::{Object, Observer, Origin, Window};
+    use softacl_engine::observer::{
+        Mode, Object, Observer, Origin, StreamPosition, Submitted, TaskKind, Touch, Window,
+    };
 
     #[test]
     fn leak_fix_names_the_releasing_call() {
@@ -321,5 +325,46 @@ mod tests {
         let roles: Vec<&str> = found.operations.iter().map(|participant| participant.role.as_str()).collect();
         assert_eq!((found.id.as_str(), &roles[..]), ("L2", &["the call", "finalized here"][..]));
         assert_eq!(found.operations[1].operation.function.as_deref(), Some("aclFinalize"));
+    }
+
+    /// Severity of L1 if a copy to a block is aborted, after the program freed the block or not.
+    fn severity_of_abort(kind: MemoryKind, is_freed: bool) -> Severity {
+        const BLOCK: usize = 1 << 41;
+        let checker = Checker::default();
+        checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
+        checker.entered(rows::aclrtMalloc);
+        checker.allocated(kind, BLOCK, 64);
+        checker.entered(rows::aclrtMemcpyAsync);
+        let at = StreamPosition { stream: 1, sequence: 1 };
+        let touches = [Touch { address: BLOCK, len: 64, mode: Mode::Write }];
+        checker.submitted(&Submitted {
+            label: None,
+            at,
+            device: 0,
+            kind: TaskKind::Copy,
+            touches: &touches,
+            captured: None,
+            function: None,
+            after: None,
+            event: None,
+            is_external_wait: false,
+            signal: None,
+            releases: None,
+        });
+        if is_freed {
+            checker.entered(rows::aclrtFree);
+            checker.freed(kind, BLOCK);
+        }
+        checker.entered(rows::aclrtStreamAbort);
+        checker.dropped(at);
+        let findings = checker.report(RunInfo::default()).findings;
+        findings.iter().find(|found| found.id == "L1").expect("the copy is lost").severity
+    }
+
+    #[test]
+    fn lost_copy_to_freed_device_memory_is_no_lost_download() {
+        assert_eq!(severity_of_abort(MemoryKind::Pinned, false), Severity::Proven);
+        assert_eq!(severity_of_abort(MemoryKind::Device(0), false), Severity::Advice);
+        assert_eq!(severity_of_abort(MemoryKind::Device(0), true), Severity::Advice);
     }
 }
